@@ -121,6 +121,17 @@ impl Bucket {
         }
     }
 
+    /// What [`Bucket::find`] would ask about first, with the counter that [`raise`] is to be told of if it is a hit.
+    #[inline(always)]
+    pub(crate) fn peek(&self, hash: u64) -> Option<(Pointer, &AtomicU8)> {
+        for slot in 0..SLOTS {
+            if let Some(pointer) = self.load(slot).pointer_for(hash) {
+                return Some((pointer, &self.counters[slot]));
+            }
+        }
+        None
+    }
+
     /// As [`Bucket::find`], and counts the hit as [`Bucket::raise`] does.
     #[inline(always)]
     pub(crate) fn hit(
@@ -146,24 +157,21 @@ impl Bucket {
     #[inline(always)]
     pub(crate) fn raise(&self, slot: usize, warmest: u32, random: &Random) {
         let counter = &self.counters[slot];
-        let temperature = counter.load(Ordering::Relaxed);
-        if u32::from(temperature) < warmest {
-            if temperature < u8::MAX {
-                counter.store(temperature + 1, Ordering::Relaxed);
-            } else {
-                self.lower_another(slot, random);
-            }
+        if !raise(counter, warmest) {
+            self.lower_another(counter, random);
         }
     }
 
-    /// The overflow rule: one other slot that is not cold gets colder, the first from a random one on.
+    /// The overflow rule: one slot that is not cold, and not the one that was hit, gets colder, the first from a random
+    /// one on.
     #[cold]
     #[inline(never)]
-    fn lower_another(&self, hit: usize, random: &Random) {
+    pub(crate) fn lower_another(&self, hit: &AtomicU8, random: &Random) {
         let start = random.below(SLOTS as u32) as usize;
-        let others = (0..SLOTS).map(|step| (start + step) % SLOTS).filter(|&slot| slot != hit);
-        let warm =
-            others.map(|slot| &self.counters[slot]).find(|counter| counter.load(Ordering::Relaxed) > 0);
+        let counters = (0..SLOTS).map(|step| &self.counters[(start + step) % SLOTS]);
+        let warm = counters
+            .filter(|&counter| !std::ptr::eq(counter, hit))
+            .find(|counter| counter.load(Ordering::Relaxed) > 0);
         if let Some(counter) = warm {
             counter.store(counter.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
         }
@@ -202,6 +210,19 @@ impl Bucket {
         temperatures[slot] = newcomer;
         self.set_temperatures(temperatures);
     }
+}
+
+/// Raises a counter that is less than `warmest`; whether it could, or need not: a full one is to lower another instead.
+#[inline(always)]
+pub(crate) fn raise(counter: &AtomicU8, warmest: u32) -> bool {
+    let temperature = counter.load(Ordering::Relaxed);
+    if u32::from(temperature) < warmest {
+        if temperature == u8::MAX {
+            return false;
+        }
+        counter.store(temperature + 1, Ordering::Relaxed);
+    }
+    true
 }
 
 #[cfg(all(test, not(loom)))]

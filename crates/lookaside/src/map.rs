@@ -418,18 +418,22 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
+        // Loaded once: nothing that follows an acquiring load can be kept in a register from before it.
+        let lines = self.visit.table().lines();
         let mut hashes = [0; GROUP];
         for (&key, hash) in keys.iter().zip(&mut hashes) {
             *hash = self.hash(key);
-            self.visit.prefetch(*hash);
+            lines.prefetch(*hash);
         }
-        let values = Cell::from_mut(values).as_slice_of_cells();
+        let values = &Cell::from_mut(values).as_slice_of_cells()[..keys.len()];
         let hit = |i: usize, pointer| {
             // SAFETY: as in `look`.
             let found = unsafe { Found::<K, V>::at(pointer) };
-            let same = found.key().borrow() == keys[i];
+            // SAFETY: `find_group` numbers the hashes, of which there are as many as keys, and as values.
+            let (key, value) = unsafe { (keys.get_unchecked(i), values.get_unchecked(i)) };
+            let same = found.key().borrow() == *key;
             if same {
-                values[i].set(Some(found.value()));
+                value.set(Some(found.value()));
             }
             same
         };

@@ -379,25 +379,27 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         Q: Hash + Eq + ?Sized,
         I: Find<Q, K, V>,
     {
-        let table = self.table();
+        let lines = self.lines;
         let mut hashes = [0; GROUP];
         for (&key, hash) in keys.iter().zip(&mut hashes) {
             *hash = hash_of(&self.hashing, key);
-            table.prefetch(*hash);
+            lines.prefetch(*hash);
         }
-        let values = Cell::from_mut(values).as_slice_of_cells();
+        let values = &Cell::from_mut(values).as_slice_of_cells()[..keys.len()];
         let hit = |i: usize, pointer| {
             // SAFETY: as in `look`. Emissions may throw out what was peeked at, but free nothing.
             let found = unsafe { Found::<K, V>::at(pointer) };
-            let same = found.key().borrow() == keys[i];
+            // SAFETY: `find_group` numbers the hashes, of which there are as many as keys, and as values.
+            let (key, value) = unsafe { (keys.get_unchecked(i), values.get_unchecked(i)) };
+            let same = found.key().borrow() == *key;
             if same {
-                values[i].set(Some(found.value()));
+                value.set(Some(found.value()));
             }
             same
         };
         let search = |missed: &[usize]| self.search_missed(keys, &hashes, missed, values);
         let (state, hashes) = (&self.state, &hashes[..keys.len()]);
-        state.find_group(table, hashes, prefetch::<K, V>, hit, search);
+        state.find_group(lines, hashes, prefetch::<K, V>, hit, search);
     }
 
     /// Asks the index for those keys of a group that the table did not have.

@@ -130,7 +130,7 @@ impl<'b> Pinned<'b> {
         hit: impl FnMut(usize, Pointer) -> bool,
         search: impl FnMut(&[usize]),
     ) {
-        self.thread_state().find_group(self.table(), hashes, fetch, hit, search);
+        self.thread_state().find_group(self.table().lines(), hashes, fetch, hit, search);
     }
 
     /// To be taken after a miss and before the index is searched.

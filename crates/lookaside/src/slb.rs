@@ -14,10 +14,10 @@
 //! line is written a miss instead of one in twenty, and the table is as good as it gets almost as soon as an ideal one
 //! would be. Both are measured in research/experiments/slb-warm-up.toml.
 
-use atomics::{AtomicUsize, Ordering};
+use atomics::{AtomicU8, AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, raise};
 use crate::config::{Admission, Config, CreateError, lines_of};
 use crate::index_id::IndexId;
 use crate::lines::{Lines, line};
@@ -75,7 +75,7 @@ pub(crate) struct HitLines<'t> {
     warmest: u32,
 }
 
-impl HitLines<'_> {
+impl<'t> HitLines<'t> {
     /// As [`Slb::hit`].
     #[inline(always)]
     pub(crate) fn hit(
@@ -85,6 +85,29 @@ impl HitLines<'_> {
         accept: impl FnMut(Pointer) -> bool,
     ) -> Option<Pointer> {
         line(self.buckets, hash).hit(hash, self.warmest, random, accept)
+    }
+
+    /// What [`HitLines::hit`] would ask about first, nearly always the right one, and its counter.
+    #[inline(always)]
+    pub(crate) fn peek(self, hash: u64) -> Option<(Pointer, &'t AtomicU8)> {
+        line(self.buckets, hash).peek(hash)
+    }
+
+    /// Counts a hit of what was peeked at with this hash, in its counter. As [`Slb::warm`].
+    #[inline(always)]
+    pub(crate) fn warm(self, hash: u64, counter: &AtomicU8, random: &Random) {
+        if !raise(counter, self.warmest) {
+            line(self.buckets, hash).lower_another(counter, random);
+        }
+    }
+
+    /// As [`Slb::prefetch`].
+    #[inline(always)]
+    pub(crate) fn prefetch(self, hash: u64) {
+        #[cfg(not(loom))]
+        pages::prefetch(line(self.buckets, hash));
+        #[cfg(loom)]
+        let _ = hash;
     }
 }
 
@@ -218,10 +241,7 @@ impl Slb {
     /// Asks for the memory that a call with this hash will touch.
     #[inline(always)]
     pub fn prefetch(&self, hash: u64) {
-        #[cfg(not(loom))]
-        pages::prefetch(self.bucket(hash));
-        #[cfg(loom)]
-        let _ = hash;
+        self.lines().prefetch(hash);
     }
 
     /// Whether an emission with this hash is worth a lock. Counts it as an emission.

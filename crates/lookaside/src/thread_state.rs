@@ -173,24 +173,28 @@ impl ThreadState {
         found
     }
 
-    /// As [`crate::Pinned::find_group`], in this table.
+    /// As [`crate::Pinned::find_group`], in these lines.
+    ///
+    /// # Panics
+    /// If there are more than [`GROUP`].
     #[inline(always)]
     pub(crate) fn find_group(
         &self,
-        table: &Slb,
+        lines: HitLines<'_>,
         hashes: &[u64],
         fetch: impl Fn(Pointer),
         mut hit: impl FnMut(usize, Pointer) -> bool,
         mut search: impl FnMut(&[usize]),
     ) {
+        assert!(hashes.len() <= GROUP, "a group");
         // What is peeked at is an answer of this moment, like any found in the table: it need not be looked for again.
         let mut peeked = [None; GROUP];
         // A bit for each lookup that has missed.
         let mut missed = 0u32;
         for (i, (&hash, peeked)) in hashes.iter().zip(&mut peeked).enumerate() {
-            *peeked = table.peek(hash);
+            *peeked = lines.peek(hash);
             match *peeked {
-                Some((_, pointer)) => fetch(pointer),
+                Some((pointer, _)) => fetch(pointer),
                 None => missed |= 1 << i,
             }
         }
@@ -200,18 +204,25 @@ impl ThreadState {
             self.search_missed(missed, &mut search);
             missed = 0;
         }
-        for (i, (&hash, &peeked)) in hashes.iter().zip(&peeked).enumerate() {
-            let Some((slot, pointer)) = peeked else { continue };
-            if hit(i, pointer) {
-                table.warm(hash, slot, &self.random);
-            // It may be behind another with the same tag, or have been put there since.
-            } else if table.hit(hash, &self.random, |pointer| hit(i, pointer)).is_none() {
-                missed |= 1 << i;
+        for (i, &hash) in hashes.iter().enumerate() {
+            if let Some((pointer, counter)) = peeked[i] {
+                if hit(i, pointer) {
+                    lines.warm(hash, counter, &self.random);
+                } else if !self.look_again(lines, hash, |pointer| hit(i, pointer)) {
+                    missed |= 1 << i;
+                }
             }
         }
         if missed != 0 {
             self.search_missed(missed, &mut search);
         }
+    }
+
+    /// Looks for what is not the first with its tag: it may be behind another, or have been put there since.
+    #[cold]
+    #[inline(never)]
+    fn look_again(&self, lines: HitLines<'_>, hash: u64, hit: impl FnMut(Pointer) -> bool) -> bool {
+        lines.hit(hash, &self.random, hit).is_some()
     }
 
     /// Counts those that have missed, and lets the index be asked for them.
