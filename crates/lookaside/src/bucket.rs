@@ -157,21 +157,32 @@ impl Bucket {
     #[inline(always)]
     pub(crate) fn raise(&self, slot: usize, warmest: u32, random: &Random) {
         let counter = &self.counters[slot];
-        if !raise(counter, warmest) {
-            self.lower_another(counter, random);
+        let temperature = counter.load(Ordering::Relaxed);
+        if u32::from(temperature) < warmest {
+            if temperature < u8::MAX {
+                counter.store(temperature + 1, Ordering::Relaxed);
+            } else {
+                self.lower_another(slot, random);
+            }
         }
     }
 
-    /// The overflow rule: one slot that is not cold, and not the one that was hit, gets colder, the first from a random
-    /// one on.
+    /// As [`Bucket::raise`], of a counter that [`Bucket::peek`] gave and [`raise`] did not raise, for it is full.
     #[cold]
     #[inline(never)]
-    pub(crate) fn lower_another(&self, hit: &AtomicU8, random: &Random) {
+    pub(crate) fn overflow(&self, counter: &AtomicU8, random: &Random) {
+        let hit = self.counters.iter().position(|other| std::ptr::eq(other, counter));
+        self.lower_another(hit.unwrap_or(SLOTS), random);
+    }
+
+    /// The overflow rule: one other slot that is not cold gets colder, the first from a random one on.
+    #[cold]
+    #[inline(never)]
+    fn lower_another(&self, hit: usize, random: &Random) {
         let start = random.below(SLOTS as u32) as usize;
-        let counters = (0..SLOTS).map(|step| &self.counters[(start + step) % SLOTS]);
-        let warm = counters
-            .filter(|&counter| !std::ptr::eq(counter, hit))
-            .find(|counter| counter.load(Ordering::Relaxed) > 0);
+        let others = (0..SLOTS).map(|step| (start + step) % SLOTS).filter(|&slot| slot != hit);
+        let warm =
+            others.map(|slot| &self.counters[slot]).find(|counter| counter.load(Ordering::Relaxed) > 0);
         if let Some(counter) = warm {
             counter.store(counter.load(Ordering::Relaxed).saturating_sub(1), Ordering::Relaxed);
         }

@@ -97,7 +97,7 @@ impl<'t> HitLines<'t> {
     #[inline(always)]
     pub(crate) fn warm(self, hash: u64, counter: &AtomicU8, random: &Random) {
         if !raise(counter, self.warmest) {
-            line(self.buckets, hash).lower_another(counter, random);
+            line(self.buckets, hash).overflow(counter, random);
         }
     }
 
