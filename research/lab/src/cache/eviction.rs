@@ -2,8 +2,8 @@
 //!
 //! - [`Lru`]: the one goes that was used longest ago. A hit moves its key in a list. memcached's, before its list had
 //!   segments.
-//! - [`Sieve`]: the first goes without a bit that a hand meets, from the oldest to the newest; none moves. A hit sets the
-//!   bit. Zhang et al., NSDI 2024.
+//! - [`Sieve`]: the first goes without a bit that a hand meets, from the oldest to the newest; none moves. A hit sets
+//!   the bit. Zhang et al., NSDI 2024.
 //! - [`S3Fifo`]: what came and was asked for once at the most goes from a tenth of the bytes, and keys that left are
 //!   remembered. A hit raises a count of two bits. Yang et al., SOSP 2023.
 //! - [`WTinyLfu`]: of the oldest and the newcomer the one goes that was asked for less often. A hit moves its key and
