@@ -1,5 +1,9 @@
+use std::hash::Hasher;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use super::found::Entry;
+use super::word::Word;
 use super::*;
 use crate::config::Config;
 use crate::index::{Find, SharedDiscard, SharedStore};
