@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::ledger::{GONE, LUCK, Ledger, Name, Record, once_in, one_line, steps};
-use crate::random::Random;
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
 use lookaside::{Config, Found, Handle, Map, OwnedMap, PageKind, Pin, RandomState, SharedBuffer};
+use outside::Random;
 
 /// What the maps have.
 trait Kind: 'static {

@@ -20,4 +20,3 @@ mod valgrind;
 
 // What they share.
 mod ledger;
-mod random;

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::ledger::{Ledger, Name, one_line, steps};
-use crate::random::Random;
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
 use lookaside::{
     Config, Counts, Found, Handle, Map, MapRef, OwnedMap, PageKind, Pin, RwLock, SharedBuffer, Sought,
 };
+use outside::Random;
 
 /// A tree that counts what it is asked to store and to find.
 struct Asked<V: 'static> {
