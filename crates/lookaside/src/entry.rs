@@ -1,7 +1,7 @@
 //! Entries, and who may hold them.
 //!
 //! ```text
-//!   departing   succession   removed     when a map goes; writes that the index is not asked for; who has the last share
+//!   departing   succession   removed     when a map goes; writes without the index; who has the last share
 //!              handle                    what an index stores, and how an entry is made and freed
 //!              found                     the entry, and what a search finds
 //!    kept    place   word   reclaim      its parts; where the dead go

@@ -212,7 +212,8 @@ impl<B> Slabs<B> {
         slab
     }
 
-    /// Gives empty slabs back to the allocator: no more entries will be made, but [`Slabs::give_back`] gives back others.
+    /// Gives empty slabs back to the allocator: no more entries will be made, but [`Slabs::give_back`] gives back
+    /// others.
     pub(super) fn release(&self, cut: Cut) {
         for shard in &self.shards {
             let mut shard = shard.lock();
@@ -250,8 +251,8 @@ impl<B> Slabs<B> {
     /// [`Slabs::place`] of this type gave this place, for this cut, and nobody uses it any more. Once.
     pub(super) unsafe fn give_back(place: *mut u8, cut: Cut) {
         let slab = cut.slab_of::<B>(place.expose_provenance());
-        // SAFETY: the slab stays while one of its places is used, as this one is until the lock is held; it has a share of
-        // its home, and the home stays until that is dropped, below, behind the lock.
+        // SAFETY: the slab stays while one of its places is used, as this one is until the lock is held; it has a share
+        // of its home, and the home stays until that is dropped, below, behind the lock.
         let emptied = unsafe {
             let home = &*(*slab).home;
             let mut shard = home.shards[(*slab).shard].lock();
