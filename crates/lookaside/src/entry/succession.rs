@@ -96,7 +96,7 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
     pub(crate) fn share(self) -> Option<Handle<K, V>> {
         // Not a forgotten one's, whose only handle a map counts on.
         let may = |word| Word::handles(word) > 0 && !Word::is_forgotten(word);
-        self.entry().word.share(may).then_some(Handle(self.entry))
+        self.entry().word.share(may).then(|| Handle(self.entry))
     }
 
     /// Lets `next` succeed this entry; gives this one back. Gives back `next` if that is for the index to do: if no
