@@ -6,8 +6,8 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::ledger::{Ledger, Record, once_in, one_line, steps};
-use crate::random::Random;
 use lookaside::{Comparable, Config, Equivalent, Handle, Map, OwnedMap, RwLock, index};
+use outside::Random;
 
 type Pair = (String, u32);
 

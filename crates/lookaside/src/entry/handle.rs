@@ -352,7 +352,7 @@ unsafe fn successor_of<K, V>(address: usize) -> Option<usize> {
 ///
 /// # Safety
 /// It is one of `Draft::new`. Nobody can reach it, and nobody frees it twice; nor does the table have the successor.
-unsafe fn free<K: 'static, V: 'static>(entry: *mut (), _: *const ()) {
+pub(super) unsafe fn free<K: 'static, V: 'static>(entry: *mut (), _: *const ()) {
     let address = entry.expose_provenance();
     let entry = entry.cast::<Entry<K, V>>();
     // SAFETY: the caller's promise.

@@ -3,6 +3,7 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
 use super::found::Entry;
+use super::handle::free;
 use super::word::Word;
 use super::*;
 use crate::config::Config;
