@@ -99,15 +99,21 @@ impl<L: Layout> World<L> {
     }
 }
 
-/// Up to `preemptions` times a thread is interrupted where it need not be: loom's own advice for larger models.
+/// Up to `preemptions` times a thread is interrupted where it need not be: loom's own advice for larger models. It is
+/// explored whole, which takes a minute at most, if nobody asks for less.
 fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
-    check_for(None, preemptions, model);
+    check_for(longest_asked(), preemptions, model);
+}
+
+/// How long each model is to be explored at most, if somebody says so.
+fn longest_asked() -> Option<Duration> {
+    let asked = std::env::var("LOOKASIDE_LOOM_SECONDS").ok()?;
+    Some(Duration::from_secs(asked.parse().expect("LOOKASIDE_LOOM_SECONDS is a number")))
 }
 
 /// How long each model is explored that is too large to be explored whole.
 fn seconds_of_a_large_model() -> Duration {
-    let asked = std::env::var("LOOKASIDE_LOOM_SECONDS").ok();
-    Duration::from_secs(asked.and_then(|seconds| seconds.parse().ok()).unwrap_or(20))
+    longest_asked().unwrap_or(Duration::from_secs(20))
 }
 
 /// As much of it as can be explored in this time.
