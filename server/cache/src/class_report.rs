@@ -1,5 +1,8 @@
 //! A slab class as statistics show it.
 
+use crate::departure::Departure;
+use crate::item::{Expiry, Item};
+
 /// What has happened in a class since it was made.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tallies {
@@ -11,6 +14,27 @@ pub(crate) struct Tallies {
     pub(crate) evicted_expiring: u64,
     pub(crate) evicted_age: u32,
     pub(crate) out_of_memory: u64,
+}
+
+impl Tallies {
+    /// An item of the class leaves at this second.
+    pub(crate) fn count_departure(&mut self, item: Item<'_>, why: Departure, now: u32) {
+        match why {
+            Departure::Asked => {}
+            Departure::Evicted => {
+                self.evicted += 1;
+                self.evicted_unfetched += u64::from(!item.is_fetched());
+                self.evicted_expiring += u64::from(item.expiry() != Expiry::Never);
+                self.evicted_age = now.saturating_sub(item.access().load().second(now));
+            }
+            Departure::Reclaimed | Departure::Swept => {
+                let expired = item.expiry().has_passed(now);
+                self.reclaimed += 1;
+                self.swept += u64::from(why == Departure::Swept);
+                self.expired_unfetched += u64::from(expired && !item.is_fetched());
+            }
+        }
+    }
 }
 
 /// A class as statistics show it.

@@ -28,6 +28,8 @@ use crate::told::Evicted;
 
 /// Chunks taken out of limbo at once.
 const RECYCLED_AT_ONCE: usize = 64;
+/// Items of a page whose buckets are asked for together: the nearest cache holds them all.
+const REMOVED_AT_ONCE: usize = 32;
 /// Chunks that may wait in the limbo of a class before those who put more there see whether some are safe.
 const LIMBO_LEFT_ALONE: usize = 256;
 
@@ -48,7 +50,12 @@ impl<P: Policy> Engine<P> {
     /// Takes exactly this item out of the index and retires it; false if it is not there. The caller found it in the
     /// index and has been pinned since: no other item can have come to its location.
     pub(crate) fn remove(&self, hash: u64, at: Location, why: Departure, counters: &Counters) -> bool {
-        self.remove_where(hash, at, |found| found == at, why, counters)
+        let removed = self.take_out(hash, |found| found == at);
+        if removed {
+            // SAFETY: removed by us, just now.
+            unsafe { self.retire(at, why, counters) };
+        }
+        removed
     }
 
     /// As [`remove`](Engine::remove), for a caller who found the item on its page: false also if another one has come
@@ -60,7 +67,17 @@ impl<P: Policy> Engine<P> {
         why: Departure,
         counters: &Counters,
     ) -> bool {
-        let is_still = |found| {
+        let removed = self.take_out_if_still(hash, at, why);
+        if removed {
+            // SAFETY: removed by us, just now.
+            unsafe { self.retire(at, why, counters) };
+        }
+        removed
+    }
+
+    /// The same, but it is the caller's to retire.
+    fn take_out_if_still(&self, hash: u64, at: Location, why: Departure) -> bool {
+        self.take_out(hash, |found| {
             if found != at {
                 return false;
             }
@@ -71,24 +88,25 @@ impl<P: Policy> Engine<P> {
                     Departure::Reclaimed | Departure::Swept => self.judge().is_dead(item),
                     Departure::Asked | Departure::Evicted => true,
                 }
-        };
-        self.remove_where(hash, at, is_still, why, counters)
+        })
     }
 
-    fn remove_where(
-        &self,
-        hash: u64,
-        at: Location,
-        is_it: impl FnMut(Location) -> bool,
-        why: Departure,
-        counters: &Counters,
-    ) -> bool {
-        let removed = self.take_out(hash, is_it);
-        if removed {
-            // SAFETY: removed by us, just now.
-            unsafe { self.retire(at, why, counters) };
+    /// [Removes](Engine::remove_if_still) many items that have been found on their pages: their buckets are fetched
+    /// together, and all of a group go to limbo under one lock of their class.
+    pub(crate) fn remove_all_if_still(&self, items: &[(u64, Location)], why: Departure, counters: &Counters) {
+        let mut retired = Vec::with_capacity(REMOVED_AT_ONCE);
+        for group in items.chunks(REMOVED_AT_ONCE) {
+            group.iter().for_each(|&(hash, _)| self.table.prefetch(hash));
+            for &(hash, at) in group {
+                if self.take_out_if_still(hash, at, why) {
+                    // SAFETY: removed by us, just now, and retired below.
+                    retired.push((at, unsafe { self.count_out(at, counters) }));
+                }
+            }
+            // SAFETY: as above.
+            unsafe { self.retire_all(&retired, why) };
+            retired.clear();
         }
-        removed
     }
 
     /// Takes the item of which `is_it` is true out of the index, and says whether it was there: it is the caller's to
@@ -204,29 +222,13 @@ impl<P: Policy> Engine<P> {
         let chunks = unsafe { self.count_out(at, counters) };
         // SAFETY: as above.
         let item = unsafe { Item::at(&self.arena, at) };
-        let now = self.now();
-        let (fetched, expired) = (item.is_fetched(), item.expiry().has_passed(now));
         if why == Departure::Evicted && self.told.is_on() {
             self.told.tell(&self.evicted(item));
         }
         let class = self.class_of(at);
         let stamp = self.epochs.stamp();
         let mut state = class.lock();
-        let tallies = &mut state.tallies;
-        match why {
-            Departure::Asked => {}
-            Departure::Evicted => {
-                tallies.evicted += 1;
-                tallies.evicted_unfetched += u64::from(!fetched);
-                tallies.evicted_expiring += u64::from(item.expiry() != Expiry::Never);
-                tallies.evicted_age = now.saturating_sub(item.access().load().second(now));
-            }
-            Departure::Reclaimed | Departure::Swept => {
-                tallies.reclaimed += 1;
-                tallies.swept += u64::from(why == Departure::Swept);
-                tallies.expired_unfetched += u64::from(expired && !fetched);
-            }
-        }
+        state.tallies.count_departure(item, why, self.now());
         class.postpone(&mut state, at, stamp, chunks);
         // Where more leaves than comes, nobody else would: and memory in limbo serves no other class.
         let waiting = state.limbo_len();
@@ -247,13 +249,18 @@ impl<P: Policy> Engine<P> {
         item.chunks_at_home()
     }
 
-    /// Sends items to limbo that have left the index because somebody asked for it, and that have been
+    /// Sends items to limbo that have left the index for one reason, and that have been
     /// [counted out](Engine::count_out).
     ///
     /// # Safety
     /// The caller has taken these locations out of the index: nobody else will retire them.
-    pub(crate) unsafe fn retire_all(&self, mut retired: &[(Location, usize)]) {
-        let stamp = self.epochs.stamp();
+    pub(crate) unsafe fn retire_all(&self, mut retired: &[(Location, usize)], why: Departure) {
+        // SAFETY: not reused before it is retired, which is ours to do.
+        let item = |at| unsafe { Item::at(&self.arena, at) };
+        if why == Departure::Evicted && self.told.is_on() {
+            retired.iter().for_each(|&(at, _)| self.told.tell(&self.evicted(item(at))));
+        }
+        let (stamp, now) = (self.epochs.stamp(), self.now());
         while let Some(&(first, _)) = retired.first() {
             let class = self.class_of(first);
             let mut state = class.lock();
@@ -261,6 +268,7 @@ impl<P: Policy> Engine<P> {
             while let Some((&(at, chunks), others)) = retired.split_first()
                 && self.class_of(at).id() == class.id()
             {
+                state.tallies.count_departure(item(at), why, now);
                 class.postpone(&mut state, at, stamp, chunks);
                 retired = others;
             }

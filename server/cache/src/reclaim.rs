@@ -295,9 +295,8 @@ impl<P: Policy> Engine<P> {
         homes.push(class.id());
         homes.sort_unstable();
         homes.dedup();
-        for (hash, at, _) in items {
-            self.remove_if_still(hash, at, why, counters);
-        }
+        let items: Vec<_> = items.into_iter().map(|(hash, at, _)| (hash, at)).collect();
+        self.remove_all_if_still(&items, why, counters);
         for home in homes {
             self.recycle_fully(self.class(home));
         }

@@ -43,6 +43,6 @@ pub use items::{Items, LARGEST_VALUE, SizesOf, sizes};
 pub use latency::LatencySummary;
 pub use load::{Amount, Filled, Load, LoadReport, PATIENCE};
 pub use process::{ProcessClock, ServerCommand, ServerProcess};
-pub use replay::{Replay, ReplayReport, SideBySide};
+pub use replay::{Progress, Replay, ReplayReport, SideBySide};
 pub use statistics::Statistics;
 pub use trace::{ITEM_OVERHEAD, RecordedTrace, WorkingSet};

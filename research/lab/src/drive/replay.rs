@@ -38,6 +38,17 @@ pub struct Replay<'i> {
     working_set: WorkingSet,
 }
 
+/// How far a replay has come.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Progress {
+    /// Gets so far.
+    pub gets: u64,
+    /// Gets that found their value.
+    pub hits: u64,
+    /// Bytes of keys and values in the sets that misses were followed by.
+    pub refilled: u64,
+}
+
 /// What a replay came to.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReplayReport {
@@ -97,6 +108,21 @@ impl<'i> Replay<'i> {
         clock: Option<ProcessClock>,
         bar: &ProgressBar,
     ) -> Result<ReplayReport, DriveError> {
+        self.play_while(name, endpoint, clock, bar, |_| true)
+    }
+
+    /// The same up to the first window after which `goes_on` says no.
+    ///
+    /// # Errors
+    /// As [`Replay::play`].
+    pub fn play_while(
+        &self,
+        name: &str,
+        endpoint: &Endpoint,
+        clock: Option<ProcessClock>,
+        bar: &ProgressBar,
+        mut goes_on: impl FnMut(Progress) -> bool,
+    ) -> Result<ReplayReport, DriveError> {
         bar.set_length(self.windows.operations());
         bar.set_position(0);
         let refused = |error| DriveError::Connect { endpoint: endpoint.to_string(), error };
@@ -107,23 +133,29 @@ impl<'i> Replay<'i> {
             requests: Vec::new(),
             received: Vec::new(),
             missed: Vec::new(),
+            refilled: 0,
             tally: Tally::default(),
             latencies: Latencies::default(),
         };
         let spent = || clock.map(|clock| clock.now()).transpose();
+        let mut requests = 0;
         let (own_before, server_before, start) = (processor_time(), spent()?, Instant::now());
         for batch in 0..self.windows.batches() {
             let (range, part) = self.windows.part(batch, 0);
             player.tally.gets += u64::from(part.keys);
+            requests += u64::from(part.replies);
             player.window(self.items, self.windows.bytes(range))?;
             if (batch as u64).is_multiple_of(SHOW) {
                 bar.set_position(player.tally.gets);
+            }
+            let Tally { gets, hits, .. } = player.tally;
+            if !goes_on(Progress { gets, hits, refilled: player.refilled }) {
+                break;
             }
         }
         // The last misses.
         player.window(self.items, b"")?;
         let seconds = start.elapsed().as_secs_f64();
-        let requests = self.windows.operations();
         let per_request = |time: Duration| time.as_secs_f64() * 1e6 / requests.max(1) as f64;
         let client_cpu = per_request(processor_time() - own_before);
         let server_cpu = server_before.zip(spent()?).map(|(before, after)| per_request(after - before));
@@ -155,6 +187,8 @@ struct Player {
     received: Vec<u8>,
     /// Sets that are owed for misses.
     missed: Vec<u8>,
+    /// Bytes of keys and values in all sets that were owed.
+    refilled: u64,
     tally: Tally,
     latencies: Latencies,
 }
@@ -188,8 +222,10 @@ impl Player {
             if filled < needed {
                 continue;
             }
+            let refilled = &mut self.refilled;
             let set = |key: &[u8]| {
                 items.value(key, 0, &mut value);
+                *refilled += (key.len() + value.len()) as u64;
                 script::set(key, &value, missed);
             };
             let received = &self.received[..filled];

@@ -151,6 +151,45 @@ impl RecordedTrace {
         trace
     }
 
+    /// A trace that gets these records, with the keys that `items` gives them.
+    #[must_use]
+    pub fn of_records(records: impl IntoIterator<Item = u64>, items: &Items) -> RecordedTrace {
+        let mut trace = RecordedTrace { keys: Vec::new(), requests: Vec::new(), skipped: 0 };
+        let (mut numbers, mut text) = (HashMap::new(), Vec::new());
+        for record in records {
+            let key = *numbers.entry(record).or_insert_with(|| {
+                items.key(record, &mut text);
+                trace.keys.push(text.as_slice().into());
+                trace.keys.len() as u32 - 1
+            });
+            trace.requests.push(Request { key, kind: Kind::Get });
+        }
+        trace
+    }
+
+    /// One of so many parts of the trace, one after the other, with a letter before each key: no two parts have a key
+    /// in common.
+    ///
+    /// # Panics
+    /// If there are more parts than letters, or `part` is not one of them.
+    #[must_use]
+    pub fn part(&self, part: usize, of: usize) -> RecordedTrace {
+        assert!(part < of && of <= 26, "part {part} of {of}");
+        let at = |part: usize| self.requests.len() * part / of;
+        let (mut numbers, mut keys) = (HashMap::new(), Vec::new());
+        let renamed = |request: &Request| {
+            let key = *numbers.entry(request.key).or_insert_with(|| {
+                let letter = b'a' + part as u8;
+                let key = std::iter::once(letter).chain(self.keys[request.key as usize].iter().copied());
+                keys.push(key.collect());
+                keys.len() as u32 - 1
+            });
+            Request { key, ..*request }
+        };
+        let requests = self.requests[at(part)..at(part + 1)].iter().map(renamed).collect();
+        RecordedTrace { keys, requests, skipped: 0 }
+    }
+
     /// Requests: gets and sets.
     #[must_use]
     pub fn requests(&self) -> u64 {
@@ -231,6 +270,15 @@ mod tests {
         assert_eq!(windows(&trace, 3), ["get a;get b;", "get a;", "get a;get c;get d;", "get e;"]);
         assert_eq!(windows(&trace, 1).len(), 7);
         assert_eq!(trace.requests(), 7);
+    }
+
+    #[test]
+    fn parts_have_all_requests_and_no_key_in_common() {
+        let trace = RecordedTrace::of_records([1, 2, 1, 2, 2, 3], &Items::fixed(2, 3));
+        assert_eq!(windows(&trace, 9), ["get 01;get 02;", "get 01;get 02;", "get 02;get 03;"]);
+        assert_eq!(windows(&trace.part(0, 2), 9), ["get a01;get a02;", "get a01;"]);
+        assert_eq!(windows(&trace.part(1, 2), 9), ["get b02;", "get b02;get b03;"]);
+        assert_eq!(trace.part(1, 2).working_set(&Items::fixed(1, 1)).keys, 2);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //! | `contender` | naming a server in a definition, and starting it |
 //! | `cores` | which core servers and client get |
 //! | `cpu` | kind `server-cpu`: what requests cost a server |
+//! | `drift` | kind `server-drift`: hit ratios while the values change their sizes |
 //! | `filling` | filling a server, and checking what it has |
 //! | `lookaside` | kind `server-lookaside`: ours with and without a lookaside buffer, in large batches |
 //! | `replay` | kind `server-replay`: hit ratios on a real trace |
@@ -14,6 +15,7 @@
 mod contender;
 mod cores;
 mod cpu;
+mod drift;
 mod filling;
 mod lookaside;
 mod replay;
@@ -27,6 +29,7 @@ use crate::experiment::{ExperimentError, Laboratory};
 pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
     laboratory
         .with_kind("server-cpu", cpu::run)
+        .with_kind("server-drift", drift::run)
         .with_kind("server-lookaside", lookaside::run)
         .with_kind("server-replay", replay::run)
         .with_kind("server-throughput", throughput::run)

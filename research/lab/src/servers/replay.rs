@@ -79,7 +79,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
 }
 
 /// Runs `play` on a thread of its own that is pinned to `core`, and leaves the others where they are.
-fn on_core(
+pub(super) fn on_core(
     core: usize,
     play: impl FnOnce() -> Result<ReplayReport, DriveError> + Send,
 ) -> Result<ReplayReport, DriveError> {
