@@ -16,8 +16,18 @@ const OF_A_KIND: usize = 4;
 struct Script {
     pieces: Vec<Vec<u8>>,
     replies: Vec<u8>,
-    /// Whether the server closes the connection then.
-    ends: bool,
+    /// How the connection is left.
+    left: Left,
+}
+
+/// How a connection is left.
+#[derive(Clone, Copy)]
+enum Left {
+    /// Open, for more requests of the text protocol.
+    Open,
+    /// Open, for more frames.
+    Binary,
+    Closed,
 }
 
 impl Script {
@@ -26,7 +36,7 @@ impl Script {
         let ends = cuts.iter().copied().chain([requests.len()]);
         let starts = [0].into_iter().chain(cuts.iter().copied());
         let pieces = starts.zip(ends).map(|(start, end)| requests[start..end].to_vec()).collect();
-        Script { pieces, replies, ends: false }
+        Script { pieces, replies, left: Left::Open }
     }
 }
 
@@ -60,8 +70,8 @@ fn scripts(key: &str) -> Vec<Script> {
         Script::new(&whole, &[set(key, small).len()], replies(small)),
         Script::new(&whole, &(1..whole.len()).collect::<Vec<_>>(), replies(small)),
         Script::new(&pair(&large), &[10, PIECE, 2 * PIECE, 30_000], replies(&large)),
-        Script { ends: true, ..Script::new(b"version\r\nquit\r\nget k\r\n", &[9], version()) },
-        Script { ends: true, ..Script::new(b"version\r\n\x80", &[9], version()) },
+        Script { left: Left::Closed, ..Script::new(b"version\r\nquit\r\nget k\r\n", &[9], version()) },
+        Script { left: Left::Closed, ..Script::new(b"version\r\n\x80", &[9], version()) },
     ];
     for bytes in [PIECE - 1, PIECE, PIECE + 1, 3 * PIECE] {
         let (requests, answers) = gets(key, small, bytes);
@@ -75,7 +85,8 @@ fn scripts(key: &str) -> Vec<Script> {
     let mut answer = vec![0x81, opcode::GET_K, 0, 6, 0, 0, 0, 1, 0, 0, 0, 6];
     answer.extend([0; 12]);
     answer.extend_from_slice(b"absent");
-    scripts.push(Script::new(&frame.repeat(2), &[7, 24, 30], answer.repeat(2)));
+    let frames = Script::new(&frame.repeat(2), &[7, 24, 30], answer.repeat(2));
+    scripts.push(Script { left: Left::Binary, ..frames });
     scripts
 }
 
@@ -106,7 +117,11 @@ fn each_gets_its_own_replies() {
         }
         for (client, script) in clients.iter_mut().zip(&scripts) {
             client.expect(&script.replies);
-            if script.ends { client.expect_closed() } else { client.expect_open() }
+            match script.left {
+                Left::Open => client.expect_open(),
+                Left::Binary => client.ask(&script.pieces.concat(), &script.replies),
+                Left::Closed => client.expect_closed(),
+            }
         }
         server.stop().expect("no thread has failed");
     }
