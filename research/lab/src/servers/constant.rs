@@ -2,7 +2,8 @@
 //!
 //! It makes the system calls that our server makes, and in the same way: sockets are registered once, edge-triggered; a
 //! wait, a receive for each connection that has something, a send for each answer. What our server costs beyond that is
-//! its own: parsing, looking up, counting. What this costs nobody can save who waits, receives and sends by these calls.
+//! its own: parsing, looking up, counting. What this costs nobody can save who waits, receives and sends by these
+//! calls.
 //!
 //! Each piece that comes is taken for one request. That is so of short requests that a client sends one at a time over
 //! loopback, and of nothing else. One byte is looked at, for a set is answered by another constant than a get.
