@@ -14,6 +14,7 @@ use clap::{Parser, Subcommand};
 use lookaside_cli::{output, serve};
 
 mod advise;
+mod constant;
 mod definitions;
 mod load;
 mod replay;
@@ -51,6 +52,8 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTIONS")]
         words: Vec<OsString>,
     },
+    /// Answer a constant: the floor below a server's cost, for experiments on servers
+    Constant(constant::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -68,6 +71,7 @@ fn run() -> output::Outcome {
         Command::Replay(arguments) => replay::run(&arguments),
         Command::Advise(arguments) => advise::run(&arguments),
         Command::Sim(arguments) => sim::run(arguments),
+        Command::Constant(arguments) => constant::run(&arguments),
         Command::Serve { words } => serve::run("lookaside".as_ref(), &words),
     }
 }

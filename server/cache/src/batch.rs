@@ -56,6 +56,38 @@ impl<P: Policy> Session<P> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn begin_batch(&mut self, keys: &[&[u8]]) {
+        let (hashes, spots) = self.ask_for(keys);
+        let announced = hashes.into_iter().zip(spots).take(keys.len());
+        self.batch.announce(announced.map(|(hash, spot)| Announced { hash, spot }));
+        self.batch.is_open.set(true);
+        self.batch.expected = keys.len();
+        self.batch.pins_left = PINS_OF_A_WRITE * keys.len();
+    }
+
+    /// Asks for the memory that a lookup or a write of each of these keys will touch, their cache misses overlapping:
+    /// of no more than [`GROUP`], for what was asked for first is to be there still when it is used. Nothing else
+    /// happens, so that keys which nobody looks up afterwards do no harm. Behind a lookaside buffer it does nothing,
+    /// for most lookups end there.
+    ///
+    /// ```
+    /// use lookaside_cache::engine::{Cache, Config};
+    ///
+    /// let cache: Cache = Cache::new(Config::with_limit(1 << 20))?;
+    /// let mut session = cache.session();
+    /// session.prefetch(&[b"a", b"b"]);
+    /// assert!(session.pin().get(b"a").is_none());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn prefetch(&self, keys: &[&[u8]]) {
+        if self.engine.front.is_none() {
+            self.ask_for(keys);
+        }
+    }
+
+    /// Asks for the index lines of the first keys and then for the items that are there: their hashes, and where the
+    /// items seemed to be.
+    #[inline]
+    fn ask_for(&self, keys: &[&[u8]]) -> ([u64; GROUP], [Option<Spot>; GROUP]) {
         let engine = &*self.engine;
         let mut hashes = [0; GROUP];
         let mut spots = [None; GROUP];
@@ -63,13 +95,9 @@ impl<P: Policy> Session<P> {
             *hash = engine.hash(key);
         }
         let entries = engine.entries(engine.flushes.generation());
-        let announced = keys.len().min(GROUP);
-        engine.table.spot_many(entries, &hashes[..announced], &mut spots[..announced]);
-        let announced = hashes.into_iter().zip(spots).take(announced);
-        self.batch.announce(announced.map(|(hash, spot)| Announced { hash, spot }));
-        self.batch.is_open.set(true);
-        self.batch.expected = keys.len();
-        self.batch.pins_left = PINS_OF_A_WRITE * keys.len();
+        let asked = keys.len().min(GROUP);
+        engine.table.spot_many(entries, &hashes[..asked], &mut spots[..asked]);
+        (hashes, spots)
     }
 
     /// Starts an item, as the engine does; in a batch with a chunk that it has taken beforehand.

@@ -27,7 +27,7 @@
 //! ```text
 //!   threads         server
 //!                   listener  worker  aside        in_process
-//!                   guest
+//!                   guest     ahead
 //!   without them    conversation
 //!                   gets
 //!                   executor       stats
@@ -42,6 +42,7 @@
 //! |---|---|
 //! | `settings`, `server`, `error` | what a server is started with; starting and stopping; why it does not start |
 //! | `listener`, `worker` | accepting; the event loop |
+//! | `ahead` | requests that are received before the first of them is served |
 //! | `aside` | the thread that serves those who are told much: watchers, and lists of keys |
 //! | `guest` | a client on its way between threads |
 //! | `connections` | who is connected |
@@ -60,15 +61,16 @@
 //!
 //! # Bounds
 //!
-//! Beside the cache's own ([`cache`]), a worker has 64 KiB to receive into, 16 KiB of counters and a few spare outputs.
-//! A connection has less than 1 KiB of its own while its client neither sends half a request nor leaves replies unread.
-//! Half a request is at most 16 KiB. A client that does not read costs at most 64 KiB of requests, as much as is
-//! received at once, and 64 KiB of replies, plus up to 256 KiB of large values, and one more, that stay in the cache's
-//! memory. All of these together hold no more than `Settings::read_buffers`; who needs more is closed. One who watches
-//! costs at most 384 KiB, and twenty may; each thread has a log of 64 KiB while somebody does.
+//! Beside the cache's own ([`cache`]), a worker has twice 64 KiB to receive into, 16 KiB of counters and a few spare
+//! outputs. A connection has less than 1 KiB of its own while its client neither sends half a request nor leaves
+//! replies unread. Half a request is at most 16 KiB. A client that does not read costs at most 64 KiB of requests, as
+//! much as is received at once, and 64 KiB of replies, plus up to 256 KiB of large values, and one more, that stay in
+//! the cache's memory. All of these together hold no more than `Settings::read_buffers`; who needs more is closed. One
+//! who watches costs at most 384 KiB, and twenty may; each thread has a log of 64 KiB while somebody does.
 
 #![forbid(unsafe_code)]
 
+mod ahead;
 mod aside;
 mod buffers;
 mod connections;

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use cache::engine::{Cache, CreateError, Eviction};
 use pages::PageKind;
@@ -44,6 +45,8 @@ pub struct Settings {
     pub evict: bool,
     /// Requests served for one connection before others have their turn.
     pub requests_per_turn: usize,
+    /// How long a thread that has nothing to do looks for requests again and again before it sleeps; zero: not at all.
+    pub poll: Duration,
     /// Connections that may wait to be accepted.
     pub backlog: u32,
     /// A file that the ports that were chosen are written to, one line `TCP INET: <port>` each.
@@ -195,6 +198,7 @@ impl Default for Settings {
             largest_item: 1 << 20,
             evict: true,
             requests_per_turn: 1000,
+            poll: Duration::ZERO,
             backlog: 1024,
             port_file: None,
             protocol: Protocol::Auto,
@@ -294,6 +298,13 @@ impl Settings {
     #[must_use]
     pub fn with_requests_per_turn(mut self, requests: usize) -> Self {
         self.requests_per_turn = requests;
+        self
+    }
+
+    /// How long a thread that has nothing to do looks for requests again and again before it sleeps; zero: not at all.
+    #[must_use]
+    pub fn with_poll(mut self, poll: Duration) -> Self {
+        self.poll = poll;
         self
     }
 

@@ -4,7 +4,8 @@
 //! ```text
 //!   listener ---- new connections, by channel and waker ----> worker
 //!                                                              |  wait for events
-//!                                                              |  for each connection that has one, or is owed a turn:
+//!                                                              |  receive ahead from a group of connections
+//!                                                              |  for each that has an event, or is owed a turn:
 //!                                                              |    send what waits      -> blocked? wait for room
 //!                                                              |    serve what was left  -> replies
 //!                                                              |    receive, serve       -> replies
@@ -14,6 +15,9 @@
 //! Sockets are registered once, edge-triggered, for reading and writing both, so that a request costs no more system
 //! calls than its receive, its send, and its share of a wait. A receive that does not fill the buffer has emptied the
 //! socket (epoll(7), question 9), so no second one is needed to learn that.
+//!
+//! Where several connections have something, their requests are received before the first of them is served, so that
+//! the memory of all is asked for at once ([`ahead`]). A connection's turn then begins with what was received.
 //!
 //! One receive buffer and one output serve all connections of a worker in turn. A connection owns memory only while it
 //! has half a request or replies that its client does not take: at most [`MOST_LEFT`] bytes of the one; of the other a
@@ -26,7 +30,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::Receiver;
 use mio::event::Event;
@@ -35,6 +39,7 @@ use protocol::ErrorReply;
 use slab::Slab;
 use tracing::warn;
 
+use crate::ahead::{self, Ahead, Early};
 use crate::buffers::RECEIVE;
 use crate::connections::Doing;
 use crate::conversation::{Awaits, Conversation, MOST_LEFT, Needs};
@@ -59,6 +64,8 @@ struct Connection {
     active: u32,
     /// What it is to be handed over for, when its replies are sent.
     errand: Option<Errand>,
+    /// What was received for this turn ahead of it.
+    early: Option<Early>,
     /// Replies that the socket did not take; no room is needed while there are none.
     output: Option<Output>,
     /// Whether the socket may have something to read.
@@ -71,6 +78,18 @@ struct Connection {
     closing: bool,
     /// Whether it is on the list of those that are owed a turn.
     queued: bool,
+}
+
+impl Connection {
+    /// Whether its turn begins with receiving, and what it receives is the beginning of a request.
+    fn receives_first(&self) -> bool {
+        let goes_on = self.output.is_some() || self.closing || self.errand.is_some() || self.servable;
+        self.readable
+            && !goes_on
+            && self.early.is_none()
+            && self.guest.left.is_empty()
+            && self.guest.conversation.awaits() == Awaits::Request
+    }
 }
 
 /// What became of a connection's turn.
@@ -102,6 +121,7 @@ pub(crate) struct Worker {
     executor: Executor,
     /// What was left of a connection's last turn, and what it has received since.
     received: Box<[u8]>,
+    ahead: Ahead,
     output: Output,
     spare: Vec<Output>,
 }
@@ -125,6 +145,7 @@ impl Worker {
             queue: VecDeque::new(),
             leaving: VecDeque::new(),
             received: vec![0; RECEIVE].into_boxed_slice(),
+            ahead: Ahead::new(),
             output: Output::default(),
             spare: Vec::new(),
         }
@@ -137,7 +158,7 @@ impl Worker {
         while !self.shared.is_stopping() {
             let rests = !self.awaited && self.queue.is_empty() && self.leaving.is_empty();
             let timeout = if rests { at_rest } else { Some(Duration::ZERO) };
-            match self.poll.poll(&mut events, timeout) {
+            match self.wait(&mut events, timeout) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 outcome => outcome?,
             }
@@ -145,9 +166,15 @@ impl Worker {
                 self.note(event);
             }
             // Those that are queued again have their turn after the next look at the events.
-            for _ in 0..self.queue.len() {
-                if let Some(number) = self.queue.pop_front() {
-                    self.take_turn(number);
+            let mut owed = self.queue.len();
+            while owed > 0 {
+                let group = owed.min(ahead::MOST);
+                owed -= group;
+                self.receive_ahead(group);
+                for _ in 0..group {
+                    if let Some(number) = self.queue.pop_front() {
+                        self.take_turn(number);
+                    }
                 }
             }
             for _ in 0..self.leaving.len().min(AT_ONCE) {
@@ -163,6 +190,22 @@ impl Worker {
             }
         }
         Ok(())
+    }
+
+    /// Waits for events as long as `timeout` says. Where the settings want it, looks for them again and again first:
+    /// whoever wakes a core that sleeps waits for it, and the next request of a client is often here sooner.
+    fn wait(&mut self, events: &mut Events, timeout: Option<Duration>) -> io::Result<()> {
+        let watchful = self.shared.settings.poll;
+        if !watchful.is_zero() && timeout != Some(Duration::ZERO) {
+            let began = Instant::now();
+            while began.elapsed() < watchful {
+                self.poll.poll(events, Some(Duration::ZERO))?;
+                if !events.is_empty() {
+                    return Ok(());
+                }
+            }
+        }
+        self.poll.poll(events, timeout)
     }
 
     /// Closes the connections whose clients have neither sent nor taken anything for too long. Looked for once a
@@ -233,6 +276,7 @@ impl Worker {
                     guest,
                     active: self.shared.cache.time(),
                     errand: None,
+                    early: None,
                     output: None,
                     readable: false,
                     ended: false,
@@ -246,6 +290,22 @@ impl Worker {
             }
             Err(error) => warn!(%error, "a connection could not be registered, and is closed"),
         }
+    }
+
+    /// Receives for the first connections of the queue what the turns of these begin with.
+    fn receive_ahead(&mut self, group: usize) {
+        if group < 2 {
+            return;
+        }
+        self.ahead.clear();
+        for &number in self.queue.iter().take(group) {
+            // It may have gone since it was queued.
+            let Some(connection) = self.connections.get_mut(number) else { continue };
+            if connection.receives_first() {
+                connection.early = Some(self.ahead.receive(&mut connection.guest.client.stream));
+            }
+        }
+        self.ahead.prefetch(&self.executor);
     }
 
     fn take_turn(&mut self, number: usize) {
@@ -315,12 +375,16 @@ impl Worker {
             if !connection.readable {
                 return Turn::Waits(awaited(conversation));
             }
-            match stream.read(&mut self.received[filled..]) {
+            let (outcome, may_be_more) = match connection.early.take() {
+                Some(early) => self.ahead.complete(early, stream, &mut self.received),
+                None => (stream.read(&mut self.received[filled..]), false),
+            };
+            match outcome {
                 Ok(0) => return Turn::Ended(Ending::Normal),
                 Ok(count) => {
                     self.executor.metrics().bytes_read(count as u64);
                     filled += count;
-                    connection.readable = connection.ended || filled == self.received.len();
+                    connection.readable = connection.ended || may_be_more || filled == RECEIVE;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     connection.readable = false;

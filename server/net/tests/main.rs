@@ -15,6 +15,7 @@ mod regressions;
 mod requests;
 mod slow_clients;
 mod three_protocols;
+mod together;
 mod watching;
 
 // What they share.

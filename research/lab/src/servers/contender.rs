@@ -1,7 +1,8 @@
 //! Naming a server in a definition, and starting it.
 //!
 //! Ours is the program that runs the experiment, started again as `lookaside-lab serve`, so that what is measured is
-//! what was built; another binary can be named by `LOOKASIDE_BINARY`. memcached is the one on the path, or the one that
+//! what was built; another binary can be named by `LOOKASIDE_BINARY`. The program that answers a constant is this one,
+//! too, started as `lookaside-lab constant`. memcached is the one on the path, or the one that
 //! `LOOKASIDE_MEMCACHED` names. Where a program is absent its configurations are skipped and said to be; with
 //! `LOOKASIDE_REQUIRE_PEERS=1`, as in continuous integration, absence is an error.
 
@@ -54,6 +55,8 @@ impl Running {
 enum Program {
     Lookaside,
     Memcached,
+    /// Answers a constant: see [`super::constant`].
+    Constant,
 }
 
 impl Program {
@@ -61,17 +64,27 @@ impl Program {
         match self {
             Program::Lookaside => ours(),
             Program::Memcached => memcached(),
+            Program::Constant => constant(),
         }
     }
 }
 
 fn ours() -> Result<ServerCommand, String> {
     let named = env::var_os("LOOKASIDE_BINARY").map(PathBuf::from);
-    let own = env::current_exe().ok().filter(|own| own.file_stem() == Some(OsStr::new("lookaside-lab")));
-    let program = named.or(own).ok_or(
+    let program = named.or_else(own).ok_or(
         "this program is not lookaside-lab, and serves nothing: name one that does in LOOKASIDE_BINARY",
     )?;
     Ok(ServerCommand { program, arguments: vec!["serve".into()] })
+}
+
+/// The program that runs the experiment, if it can serve.
+fn own() -> Option<PathBuf> {
+    env::current_exe().ok().filter(|own| own.file_stem() == Some(OsStr::new("lookaside-lab")))
+}
+
+fn constant() -> Result<ServerCommand, String> {
+    let program = own().ok_or("this program is not lookaside-lab, and answers nothing")?;
+    Ok(ServerCommand { program, arguments: ["constant", "-p", "{port}"].map(String::from).to_vec() })
 }
 
 fn memcached() -> Result<ServerCommand, String> {
@@ -85,6 +98,11 @@ fn memcached() -> Result<ServerCommand, String> {
 }
 
 impl Contender {
+    /// Whether it has what was stored, and answers any request.
+    pub(super) fn stores(&self) -> bool {
+        self.program != Program::Constant
+    }
+
     /// Processes that the server is with so many threads.
     pub(super) fn processes(&self, threads: usize) -> usize {
         if self.sharded { threads } else { 1 }

@@ -4,6 +4,9 @@
 //! for a key (user and system) does not, and it is what an operator pays. All servers are filled with the same keys and
 //! stay up; they take turns, pattern by pattern. Before anything is measured each of them answers a round of checked
 //! requests: a fast wrong answer counts for nothing. The client's own time stands beside the server's.
+//!
+//! What answers a constant stores nothing, so it is neither filled nor checked: it is the floor below a server's cost
+//! for requests that come one at a time.
 
 use serde::Deserialize;
 use workload::popularity::Popularity;
@@ -35,32 +38,52 @@ pub(crate) struct Parameters {
 }
 
 /// How requests come.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Pattern {
     name: String,
     connections: usize,
     depth: usize,
     keys_per_get: usize,
-    /// Keys asked for in a measurement.
+    /// The share of gets among the operations; the others are sets.
+    #[serde(default = "all")]
+    gets: f64,
+    /// Keys asked for and sets, in a measurement.
     operations: u64,
-    /// Keys asked for before.
+    /// The same before.
     warm_up: u64,
+}
+
+fn all() -> f64 {
+    1.0
+}
+
+impl Pattern {
+    fn is_one_at_a_time(&self) -> bool {
+        self.depth == 1 && self.keys_per_get == 1
+    }
 }
 
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     let names = parameters.servers.iter().map(|server| server.name.as_str());
     let Some(cores) = Cores::find(session, names)? else { return Ok(()) };
+    if let Some(constant) = parameters.servers.iter().find(|server| !server.stores())
+        && !parameters.patterns.iter().all(Pattern::is_one_at_a_time)
+    {
+        let reason = format!("{}: a constant answers one request at a time", constant.name);
+        return Err(ExperimentError::Machine(reason));
+    }
     session.announce(parameters.servers.len() + session.runs() * parameters.patterns.len());
     let mut running = Vec::new();
     for server in &parameters.servers {
         session.begin(format!("filling {}", server.name));
-        if let Some(server) = server.start(parameters.threads, &[], Some(cores.server), session)? {
-            if let Some(pattern) = parameters.patterns.first() {
-                let load = load(&server, parameters, pattern, cores, u64::MAX)?;
+        if let Some(started) = server.start(parameters.threads, &[], Some(cores.server), session)? {
+            if let Some(pattern) = parameters.patterns.first().filter(|_| server.stores()) {
+                let load =
+                    load(&started, parameters, &Pattern { gets: 1.0, ..pattern.clone() }, cores, u64::MAX)?;
                 fill(&server.name, load, parameters.checked)?;
             }
-            running.push(server);
+            running.push(started);
         }
         session.end();
     }
@@ -101,7 +124,7 @@ fn load(
     seed: u64,
 ) -> Result<Load, ExperimentError> {
     let items = Items::fixed(parameters.key_size, parameters.value_size);
-    let demand = Demand { popularity: Popularity::uniform(parameters.keys)?, gets: 1.0 };
+    let demand = Demand { popularity: Popularity::uniform(parameters.keys)?, gets: pattern.gets };
     Ok(Load {
         connections: pattern.connections,
         depth: pattern.depth,

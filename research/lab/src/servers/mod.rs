@@ -2,6 +2,7 @@
 //!
 //! | module | idea |
 //! |---|---|
+//! | `constant` | the least that a server can cost: a constant is answered |
 //! | `contender` | naming a server in a definition, and starting it |
 //! | `cores` | which core servers and client get |
 //! | `cpu` | kind `server-cpu`: what requests cost a server |
@@ -12,6 +13,7 @@
 //! | `throughput` | kind `server-throughput`: the paper's section 5.4, Figure 9 |
 //! | `writes` | kind `server-writes`: what writes that come together cost a server |
 
+mod constant;
 mod contender;
 mod cores;
 mod cpu;
@@ -21,6 +23,8 @@ mod lookaside;
 mod replay;
 mod throughput;
 mod writes;
+
+pub use constant::Constants;
 
 use crate::drive::DriveError;
 use crate::experiment::{ExperimentError, Laboratory};

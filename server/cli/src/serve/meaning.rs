@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use server::{Settings, TcpSocket, UnixSocket};
 
@@ -91,6 +92,7 @@ pub(super) fn of(options: &Options, manner: Manner) -> Result<Meaning, OptionErr
         .with_largest_item(item)
         .with_evictions(!options.disable_evictions)
         .with_requests_per_turn(options.max_reqs_per_event as usize)
+        .with_poll(Duration::from_micros(options.poll.into()))
         .with_backlog(options.listen_backlog)
         .with_protocol(options.protocol)
         .with_flush_allowed(!options.disable_flush_all)
@@ -286,6 +288,12 @@ mod tests {
     }
 
     #[test]
+    fn threads_sleep_at_once_unless_they_are_to_look_around() {
+        assert_eq!(parse("").unwrap().poll, Duration::ZERO);
+        assert_eq!(parse("--poll 20").unwrap().poll, Duration::from_micros(20));
+    }
+
+    #[test]
     fn sizes_have_units() {
         assert_eq!(parse("-m 100 -I 2m").unwrap().largest_item, 2 << 20);
         assert_eq!(parse("-I 1024").unwrap().largest_item, 1024);
@@ -343,6 +351,8 @@ mod tests {
             ("-I 1g", "like 2m"),
             ("-I", "value is required"),
             ("-I 99999999999999999999m", "like 2m"),
+            ("--poll 1001", "0..=1000"),
+            ("--poll -1", "--poll"),
             ("--lookaside 0", "leave the option out"),
             ("--lookaside 2000m", "1024m at most"),
             ("--lookaside much", "like 2m"),

@@ -170,6 +170,12 @@ pub(super) struct Options {
     #[arg(long, value_name = "SIZE", value_parser = values::table_size)]
     pub(super) lookaside: Option<usize>,
 
+    /// Microseconds for which a thread that has nothing to do looks for requests before it sleeps, at most 1000. Where
+    /// clients ask one at a time and soon again, 20 to 50 answer sooner; a core is busy meanwhile [default: 0]
+    #[arg(long, value_name = "MICROSECONDS", default_value_t = 0, hide_default_value = true)]
+    #[arg(value_parser = clap::value_parser!(u32).range(0..=1000))]
+    pub(super) poll: u32,
+
     /// A TOML file with options by their long names; what the command line gives wins
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,

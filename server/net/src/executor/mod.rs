@@ -113,6 +113,11 @@ impl Executor {
         self.errand.take()
     }
 
+    /// Asks for the memory that requests for these keys will touch.
+    pub(crate) fn prefetch(&self, keys: &[&[u8]]) {
+        self.session.prefetch(keys);
+    }
+
     /// Begins a batch of writes of these keys.
     pub(crate) fn begin_batch(&mut self, keys: &[&[u8]]) {
         self.session.begin_batch(keys);

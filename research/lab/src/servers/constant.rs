@@ -1,0 +1,153 @@
+//! The least that a server can cost: a loop that parses nothing, stores nothing, and answers what it knew beforehand.
+//!
+//! It makes the system calls that our server makes, and in the same way: sockets are registered once, edge-triggered; a
+//! wait, a receive for each connection that has something, a send for each answer. What our server costs beyond that is
+//! its own: parsing, looking up, counting. What this costs nobody can save who waits, receives and sends by these
+//! calls.
+//!
+//! Each piece that comes is taken for one request. That is so of short requests that a client sends one at a time over
+//! loopback, and of nothing else. One byte is looked at, for a set is answered by another constant than a get.
+
+use std::io::{self, Read, Write};
+use std::net::SocketAddr;
+
+use mio::net::{TcpListener, TcpStream};
+use mio::{Events, Interest, Poll, Token};
+
+/// Events handled between two waits, as in our server.
+const EVENTS: usize = 1024;
+/// Bytes received at once, the same.
+const RECEIVE: usize = 64 << 10;
+/// The token of the socket that is listened on; connections have the numbers below.
+const LISTENER: Token = Token(usize::MAX);
+
+/// What is answered, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct Constants {
+    /// Bytes of the key in the answer to a get.
+    pub key_size: usize,
+    /// Bytes of the value in it.
+    pub value_size: usize,
+    /// Connections that are received from before the first of them is answered; at least 1.
+    pub ahead: usize,
+}
+
+impl Constants {
+    /// Answers all who connect to this port on loopback, for ever.
+    ///
+    /// ```no_run
+    /// use lookaside_laboratory::Constants;
+    ///
+    /// Constants { key_size: 16, value_size: 32, ahead: 1 }.serve(11211)?;
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// What the operating system says where it cannot listen, accept or wait.
+    pub fn serve(&self, port: u16) -> io::Result<()> {
+        let mut listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], port)))?;
+        let mut poll = Poll::new()?;
+        poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
+        let mut events = Events::with_capacity(EVENTS);
+        let mut clients: Vec<Option<TcpStream>> = Vec::new();
+        let mut received = vec![0; RECEIVE];
+        let value = self.value();
+        let mut ready = Vec::with_capacity(EVENTS);
+        loop {
+            match poll.poll(&mut events, None) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                outcome => outcome?,
+            }
+            ready.clear();
+            for event in &events {
+                if event.token() == LISTENER {
+                    accept(&listener, &poll, &mut clients)?;
+                } else if event.is_readable() {
+                    ready.push(event.token().0);
+                }
+            }
+            for group in ready.chunks(self.ahead.max(1)) {
+                let mut answers = [None; EVENTS];
+                for (answer, &number) in answers.iter_mut().zip(group) {
+                    let Some(client) = &mut clients[number] else { continue };
+                    match client.read(&mut received) {
+                        Ok(0) => clients[number] = None,
+                        Ok(_) if received[0] == b's' => *answer = Some(b"STORED\r\n".as_slice()),
+                        Ok(_) => *answer = Some(value.as_slice()),
+                        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                        Err(_) => clients[number] = None,
+                    }
+                }
+                for (answer, &number) in answers.iter().zip(group) {
+                    if let (Some(answer), Some(client)) = (answer, &mut clients[number])
+                        && !client.write(answer).is_ok_and(|sent| sent == answer.len())
+                    {
+                        clients[number] = None;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The answer to a get.
+    fn value(&self) -> Vec<u8> {
+        let (key, value) = ("k".repeat(self.key_size), "v".repeat(self.value_size));
+        format!("VALUE {key} 0 {}\r\n{value}\r\nEND\r\n", self.value_size).into_bytes()
+    }
+}
+
+/// Takes in all who wait.
+fn accept(listener: &TcpListener, poll: &Poll, clients: &mut Vec<Option<TcpStream>>) -> io::Result<()> {
+    loop {
+        match listener.accept() {
+            Ok((mut client, _)) => {
+                client.set_nodelay(true)?;
+                let interest = Interest::READABLE | Interest::WRITABLE;
+                poll.registry().register(&mut client, Token(clients.len()), interest)?;
+                clients.push(Some(client));
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpStream as Blocking;
+    use std::thread;
+    use std::time::Duration;
+
+    #[test]
+    fn gets_and_sets_are_answered_whatever_they_say() {
+        for ahead in [1, 16] {
+            let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+            let port = free.local_addr().unwrap().port();
+            drop(free);
+            // It ends with the test's process.
+            thread::spawn(move || Constants { key_size: 2, value_size: 3, ahead }.serve(port).unwrap());
+            let connect = || loop {
+                match Blocking::connect(("127.0.0.1", port)) {
+                    Ok(client) => return client,
+                    Err(_) => thread::sleep(Duration::from_millis(1)),
+                }
+            };
+            let mut clients = [connect(), connect()];
+            drop(connect());
+            for _ in 0..3 {
+                for (request, answer) in [
+                    ("get nothing\r\n", "VALUE kk 0 3\r\nvvv\r\nEND\r\n"),
+                    ("set k 0 0 0\r\n\r\n", "STORED\r\n"),
+                ] {
+                    clients.iter_mut().for_each(|client| client.write_all(request.as_bytes()).unwrap());
+                    for client in &mut clients {
+                        let mut received = vec![0; answer.len()];
+                        client.read_exact(&mut received).unwrap();
+                        assert_eq!(String::from_utf8(received).unwrap(), answer);
+                    }
+                }
+            }
+        }
+    }
+}
