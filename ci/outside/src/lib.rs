@@ -6,9 +6,10 @@
 //! run again where everything is installed. It goes past the test harness, which keeps to itself what a test that
 //! passes prints.
 //!
-//! And what it may have from outside: [`limited`].
+//! And what it may have from outside: [`limited`]. And what stress tests draw from: [`Random`].
 
 mod limited;
+mod random;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,6 +17,7 @@ use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
 pub use limited::limited;
+pub use random::Random;
 pub use rustix::process::Resource;
 
 /// The environment variable that, set to 1, makes what is missing a failure.

@@ -23,7 +23,7 @@
 //! let reader = map.pin();
 //! assert_eq!(reader.get("rome"), Some(&753));
 //! let mut cities = Vec::new();
-//! reader.range(Bound::Included("ro"), Bound::Unbounded, |name, year| {
+//! reader.scan(Bound::Included("ro"), Bound::Unbounded, |name, year| {
 //!     cities.push((name.clone(), *year));
 //!     ControlFlow::Continue(())
 //! });

@@ -103,7 +103,7 @@ struct Sharing<'m, K: 'static, I> {
 
 impl<K, I> Face<K> for Sharing<'_, K, I>
 where
-    K: std::hash::Hash + Eq + Clone + Send + Sync,
+    K: std::hash::Hash + Eq + Clone + std::fmt::Debug + Send + Sync,
     I: Find<K, K, u64> + SharedStore<K, u64> + SharedDiscard<K, K, u64> + Scan<K, K, u64>,
 {
     fn insert(&mut self, key: K, value: u64) -> Option<u64> {
@@ -130,7 +130,9 @@ where
 
     fn range(&self, from: Bound<&K>, to: Bound<&K>, most: usize) -> Vec<(K, u64)> {
         let mut gathered = Vec::new();
-        self.reader.range(from, to, |key, value| gather(&mut gathered, most, key, *value));
+        self.reader.scan(from, to, |key, value| gather(&mut gathered, most, key, *value));
+        let ranged = self.reader.range::<K, _>((from, to)).take(most);
+        assert_eq!(ranged.map(|(key, value)| (key.clone(), *value)).collect::<Vec<_>>(), gathered);
         gathered
     }
 
@@ -149,7 +151,7 @@ where
 
 impl<K, I> Face<K> for OwnedMap<K, u64, I>
 where
-    K: std::hash::Hash + Eq + Clone + Send + Sync,
+    K: std::hash::Hash + Eq + Clone + std::fmt::Debug + Send + Sync,
     I: Find<K, K, u64> + Store<K, u64> + Discard<K, K, u64> + Scan<K, K, u64>,
 {
     fn insert(&mut self, key: K, value: u64) -> Option<u64> {
@@ -177,7 +179,9 @@ where
 
     fn range(&self, from: Bound<&K>, to: Bound<&K>, most: usize) -> Vec<(K, u64)> {
         let mut gathered = Vec::new();
-        OwnedMap::range(self, from, to, |key, value| gather(&mut gathered, most, key, *value));
+        self.scan(from, to, |key, value| gather(&mut gathered, most, key, *value));
+        let ranged = OwnedMap::range::<K, _>(self, (from, to)).take(most);
+        assert_eq!(ranged.map(|(key, value)| (key.clone(), *value)).collect::<Vec<_>>(), gathered);
         gathered
     }
 

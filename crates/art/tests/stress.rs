@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::unused;
 use lookaside_art::{Config, Tree};
+use outside::Random;
 
 const KEYS: usize = 1 << 12;
 const WRITERS: usize = 2;
@@ -29,17 +30,6 @@ fn key(n: usize) -> Vec<u8> {
         1 => vec![a, 9, 9, 9, b, 1],
         2 => vec![a, 9, 9, 9, b],
         _ => vec![a, b, b, (n % 7) as u8, 0],
-    }
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % limit
     }
 }
 

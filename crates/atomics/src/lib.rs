@@ -1,8 +1,8 @@
 //! What concurrent code synchronises with: the standard library's, or the model checker's.
 //!
 //! Under `--cfg loom` every access to these types is explored by loom in the orders and with the values that the memory
-//! model allows. The code above is the same in both cases; this crate is the seam. (The mutex is `parking_lot`'s,
-//! which does not poison, or loom's behind the same interface.)
+//! model allows. The code above is the same in both cases; this crate is the seam. (The mutex does
+//! not poison: it is `parking_lot`'s, or loom's behind the same interface.)
 //!
 //! | face | for |
 //! |---|---|

@@ -126,27 +126,27 @@ pub fn spin_loop() {
     yield_now();
 }
 
-/// Loom's mutex with the interface of `parking_lot`'s, which does not poison.
+/// Loom's mutex with the interface of the standard one here, which does not poison.
 #[derive(Debug)]
 pub struct Mutex<T>(loom::sync::Mutex<T>);
 
 impl<T> Mutex<T> {
-    /// As `parking_lot`'s.
+    /// As the standard one's.
     pub fn new(value: T) -> Self {
         Mutex(loom::sync::Mutex::new(value))
     }
 
-    /// As `parking_lot`'s.
+    /// As the standard one's.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.0.lock().expect("a model does not go on after a panic")
     }
 
-    /// As `parking_lot`'s.
+    /// As the standard one's.
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         self.0.try_lock().ok()
     }
 
-    /// As `parking_lot`'s.
+    /// As the standard one's.
     pub fn get_mut(&mut self) -> &mut T {
         self.0.get_mut().expect("a model does not go on after a panic")
     }

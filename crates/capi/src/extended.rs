@@ -6,7 +6,7 @@ use std::ptr::null_mut;
 
 use crate::handle::{Handle, SLB, VOID_TICKET, lookaside_ticket};
 use crate::layout::{check_layout, lookaside_session};
-use crate::session::{self, Session};
+use crate::session::Session;
 
 /// Frees an entry; `context` is what lookaside_retire() was given. It may be called by any thread that uses the buffer,
 /// in lookaside_pin(), lookaside_unpin(), lookaside_refresh(), lookaside_retire(), lookaside_reclaim(),
@@ -28,7 +28,7 @@ pub unsafe extern "C" fn lookaside_get(
 ) -> *mut c_void {
     // SAFETY: the caller's promise.
     let (found, number) = match unsafe { Handle::of(b) } {
-        Some(handle) if !key.is_null() => match handle.get_or_ticket(session::of(handle), key) {
+        Some(handle) if !key.is_null() => match handle.get_or_ticket(handle.session(), key) {
             Ok(found) => (found, VOID_TICKET),
             Err(number) => (null_mut(), number),
         },
@@ -66,7 +66,7 @@ pub unsafe extern "C" fn lookaside_emit_ticket(b: *mut SLB, entry: *mut c_void, 
     if let Some(handle) = unsafe { Handle::of(b) }
         && !entry.is_null()
     {
-        handle.emit(session::of(handle), entry, Some(ticket));
+        handle.emit(handle.session(), entry, Some(ticket));
     }
 }
 
@@ -88,7 +88,7 @@ pub unsafe extern "C" fn lookaside_emit_key(
     {
         // SAFETY: the caller's promise.
         let ticket = unsafe { ticket.as_ref() }.copied();
-        handle.emit_hashed(session::of(handle), || Some(handle.hash_of_key(key)), entry, ticket);
+        handle.emit_hashed(handle.session(), || Some(handle.hash_of_key(key)), entry, ticket);
     }
 }
 
@@ -106,7 +106,7 @@ pub unsafe extern "C" fn lookaside_write_begin(b: *mut SLB, key: *const c_void) 
     if let Some(handle) = unsafe { Handle::of(b) }
         && !key.is_null()
     {
-        let (session, hash) = (session::of(handle), handle.hash_of_key(key));
+        let (session, hash) = (handle.session(), handle.hash_of_key(key));
         handle.lock(session, hash);
         handle.clear(session, hash);
     }
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn lookaside_write_end(b: *mut SLB, key: *const c_void, en
     if let Some(handle) = unsafe { Handle::of(b) }
         && !key.is_null()
     {
-        let (session, hash) = (session::of(handle), handle.hash_of_key(key));
+        let (session, hash) = (handle.session(), handle.hash_of_key(key));
         if !entry.is_null() && handle.holds(session, hash) {
             handle.update(session, hash, entry);
         }
@@ -142,7 +142,7 @@ pub unsafe extern "C" fn lookaside_write_end(b: *mut SLB, key: *const c_void, en
 pub unsafe extern "C" fn lookaside_pin(b: *mut SLB) {
     // SAFETY: the caller's promise.
     if let Some(handle) = unsafe { Handle::of(b) } {
-        session::of(handle).pin();
+        handle.session().pin();
     }
 }
 
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn lookaside_pin(b: *mut SLB) {
 pub unsafe extern "C" fn lookaside_unpin(b: *mut SLB) {
     // SAFETY: the caller's promise.
     if let Some(handle) = unsafe { Handle::of(b) } {
-        session::of(handle).unpin();
+        handle.session().unpin();
     }
 }
 
@@ -167,7 +167,7 @@ pub unsafe extern "C" fn lookaside_unpin(b: *mut SLB) {
 pub unsafe extern "C" fn lookaside_refresh(b: *mut SLB) {
     // SAFETY: the caller's promise.
     if let Some(handle) = unsafe { Handle::of(b) } {
-        session::of(handle).repin();
+        handle.session().repin();
     }
 }
 
@@ -190,7 +190,7 @@ pub unsafe extern "C" fn lookaside_retire(
         && !entry.is_null()
     {
         let retired = Box::into_raw(Box::new(Retired { free, entry, context }));
-        session::of(handle).pinned(|guard| {
+        handle.session().pinned(|guard| {
             // SAFETY: the caller's promise: whoever still uses it is pinned, it is freed by this only, and by any
             // thread.
             unsafe { guard.retire(retired.cast(), std::ptr::null(), Retired::free) };
@@ -261,7 +261,7 @@ pub unsafe extern "C" fn lookaside_get_many(
     match unsafe { Handle::of(b) } {
         Some(handle) if !keys.is_null() && !entries.is_null() => {
             // SAFETY: the caller's promise.
-            unsafe { handle.get_many(session::of(handle), keys, count, entries, tickets) }
+            unsafe { handle.get_many(handle.session(), keys, count, entries, tickets) }
         }
         _ => 0,
     }
@@ -280,7 +280,7 @@ pub unsafe extern "C" fn lookaside_attach(b: *mut SLB, layout: u32) -> *mut look
     if !check_layout(layout) {
         return null_mut();
     }
-    std::ptr::from_ref(session::of(handle)).cast::<lookaside_session>().cast_mut()
+    std::ptr::from_ref(handle.session()).cast::<lookaside_session>().cast_mut()
 }
 
 /// For `lookaside_inline.h`: tells what a session counted, and asks the monitor, before a call of so many lookups.

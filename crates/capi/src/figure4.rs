@@ -5,7 +5,6 @@ use std::ptr::null_mut;
 
 use crate::handle::{Handle, SLB, hashfunc, matchfunc};
 use crate::options::{create, lookaside_options};
-use crate::session;
 
 /// Makes a buffer in front of one index. `size` is the bytes of the Cache Table, at least 64; locks and what else is
 /// needed come on top. What admits entries by default has no Log Table; see lookaside_paper_options() for the paper's.
@@ -52,7 +51,7 @@ pub unsafe extern "C" fn SLB_destroy(b: *mut SLB) {
 pub unsafe extern "C" fn SLB_get(b: *mut SLB, key: *const c_void) -> *mut c_void {
     // SAFETY: the caller's promise.
     match unsafe { Handle::of(b) } {
-        Some(handle) if !key.is_null() => handle.get(session::of(handle), key),
+        Some(handle) if !key.is_null() => handle.get(handle.session(), key),
         _ => null_mut(),
     }
 }
@@ -73,7 +72,7 @@ pub unsafe extern "C" fn SLB_emit(b: *mut SLB, entry: *mut c_void) {
     if let Some(handle) = unsafe { Handle::of(b) }
         && !entry.is_null()
     {
-        handle.emit(session::of(handle), entry, None);
+        handle.emit(handle.session(), entry, None);
     }
 }
 
@@ -92,7 +91,7 @@ pub unsafe extern "C" fn SLB_invalidate(b: *mut SLB, key: *const c_void) {
     if let Some(handle) = unsafe { Handle::of(b) }
         && !key.is_null()
     {
-        handle.clear(session::of(handle), handle.hash_of_key(key));
+        handle.clear(handle.session(), handle.hash_of_key(key));
     }
 }
 
@@ -113,7 +112,7 @@ pub unsafe extern "C" fn SLB_update(b: *mut SLB, key: *const c_void, entry: *mut
     if let Some(handle) = unsafe { Handle::of(b) }
         && !key.is_null()
     {
-        handle.update(session::of(handle), handle.hash_of_key(key), entry);
+        handle.update(handle.session(), handle.hash_of_key(key), entry);
     }
 }
 
@@ -131,7 +130,7 @@ pub unsafe extern "C" fn SLB_lock(b: *mut SLB, key: *const c_void) {
     if let Some(handle) = unsafe { Handle::of(b) }
         && !key.is_null()
     {
-        handle.lock(session::of(handle), handle.hash_of_key(key));
+        handle.lock(handle.session(), handle.hash_of_key(key));
     }
 }
 
@@ -145,6 +144,6 @@ pub unsafe extern "C" fn SLB_unlock(b: *mut SLB, key: *const c_void) {
     if let Some(handle) = unsafe { Handle::of(b) }
         && !key.is_null()
     {
-        handle.unlock(session::of(handle), handle.hash_of_key(key));
+        handle.unlock(handle.session(), handle.hash_of_key(key));
     }
 }

@@ -19,7 +19,7 @@ use lookaside::{
 };
 
 use crate::layout::{LOOKASIDE_OFF, Line, Lines, Prefix, SLOTS};
-use crate::session::{Registry, Session};
+use crate::session::{self, Beginning, Registry, Session};
 
 /// A search lookaside buffer in front of one index.
 #[derive(Debug)]
@@ -67,16 +67,10 @@ pub(crate) struct Callbacks {
 pub(crate) struct Shared {
     pub(crate) buffer: Buffer,
     lines: AtomicPtr<Lines>,
-    pub(crate) registry: Arc<Registry>,
-    pub(crate) id: u64,
+    registry: Arc<Registry>,
     entry_bytes: usize,
     /// Whether hashes may be uneven.
     mixes: bool,
-    /// See [`crate::layout::lookaside_session`].
-    pub(crate) warmest: u32,
-    /// Whether every emission enters and cools the others by what its victim was warm, and how warm it begins.
-    pub(crate) enters: bool,
-    pub(crate) newcomer: u8,
 }
 
 // SAFETY: what is not `Sync` by itself is the pointers to lines, which are only read.
@@ -99,19 +93,25 @@ impl Shared {
         Ok(Shared {
             lines: AtomicPtr::new(Box::into_raw(Box::new(lines))),
             buffer,
-            registry: Arc::default(),
-            id: MADE.fetch_add(1, Ordering::Relaxed) + 1,
+            registry: Registry::new(Beginning {
+                id: MADE.fetch_add(1, Ordering::Relaxed) + 1,
+                warmest: match config.counters {
+                    CounterPolicy::Falling => WARMEST,
+                    CounterPolicy::EveryHit => 256,
+                    _ => 0,
+                },
+                enters: config.counters == CounterPolicy::Falling
+                    && config.admission == Admission::Sampled { sampling: 1.0 },
+                newcomer: config.newcomer,
+            }),
             entry_bytes,
             mixes,
-            warmest: match config.counters {
-                CounterPolicy::Falling => WARMEST,
-                CounterPolicy::EveryHit => 256,
-                _ => 0,
-            },
-            enters: config.counters == CounterPolicy::Falling
-                && config.admission == Admission::Sampled { sampling: 1.0 },
-            newcomer: config.newcomer,
         })
+    }
+
+    /// The session of an owner, who is alone.
+    pub(crate) fn owner_session(&self) -> Session {
+        Session::alone(&self.buffer, &self.registry, self.lines())
     }
 
     /// Replaces the table. The caller holds no stripe.
@@ -171,7 +171,7 @@ pub(crate) struct Handle {
     pub(crate) prefix: Prefix,
     pub(crate) mark: IndexId,
     callbacks: Callbacks,
-    pub(crate) id: u64,
+    id: u64,
     pub(crate) shared: Arc<Shared>,
 }
 
@@ -180,7 +180,7 @@ impl Handle {
     pub(crate) fn new(shared: Arc<Shared>, callbacks: Callbacks) -> Option<Handle> {
         let mark: IndexId = shared.buffer.index_id().ok()?;
         let prefix = Prefix::new(mark, &shared.lines, shared.mixes);
-        Some(Handle { prefix, mark, callbacks, id: shared.id, shared })
+        Some(Handle { prefix, mark, callbacks, id: shared.registry.id(), shared })
     }
 
     /// The handle that C knows by this pointer; `None` if it is null.
@@ -191,6 +191,12 @@ impl Handle {
     pub(crate) unsafe fn of<'h>(slb: *const SLB) -> Option<&'h Handle> {
         // SAFETY: the caller's promise.
         unsafe { slb.cast::<Handle>().as_ref() }
+    }
+
+    /// This thread's session.
+    #[inline(always)]
+    pub(crate) fn session(&self) -> &Session {
+        session::of(self.id, || (&self.shared.buffer, &self.shared.registry))
     }
 
     pub(crate) fn into_raw(self) -> *mut SLB {

@@ -29,7 +29,7 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU64, Ordering};
 
 use lookaside::{IndexId, Pointer, Slb, ThreadState};
 
-use crate::options::fail;
+use crate::refusal::fail;
 
 /// The version of the layout that `lookaside_inline.h` knows.
 pub const LOOKASIDE_LAYOUT: u32 = 8;

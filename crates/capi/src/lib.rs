@@ -6,12 +6,13 @@
 //!
 //! | module | idea |
 //! |---|---|
+//! | `refusal` | errors in words |
 //! | `layout` | what C code may read by itself: frozen |
-//! | `handle` | a buffer, its callbacks, and the operations on both |
 //! | `session` | what each thread keeps, and how it is found and given back |
+//! | `handle` | a buffer, its callbacks, and the operations on both |
 //! | [`figure4`] | the eight functions of the paper |
 //! | [`extended`] | tickets, writes, pins, retirement, batches |
-//! | [`options`] | making a buffer: sizes, admission, counters; several indexes; errors in words |
+//! | [`options`] | making a buffer: sizes, admission, counters; several indexes |
 //! | [`stats`] | counts, the monitor's verdict, the hottest entries |
 //! | [`owned`] | the form for one owner |
 //! | `headers` | which headers the library was built with |
@@ -22,12 +23,11 @@
 //!   figure4   extended   owned
 //!              stats
 //!             options
-//!        handle  <>  session
-//!              layout           headers
+//!             handle
+//!             session
+//!             layout
+//!             refusal            headers
 //! ```
-//!
-//! Two arrows are not so: a handle has the sessions of its buffer, and a session belongs to a handle; and `layout` says
-//! through `options` why it refuses a header.
 //!
 //! # What crosses the border
 //!
@@ -50,6 +50,7 @@ mod headers;
 mod layout;
 pub mod options;
 pub mod owned;
+mod refusal;
 mod session;
 pub mod stats;
 

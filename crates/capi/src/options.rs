@@ -1,9 +1,6 @@
 //! Making a buffer: what can be chosen, one buffer for several indexes, another size while it is used; and why not.
 
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char, c_void};
-use std::fmt;
-use std::panic::catch_unwind;
+use std::ffi::{c_char, c_void};
 use std::ptr::null_mut;
 use std::sync::Arc;
 
@@ -11,7 +8,7 @@ use lookaside::{Admission, Config, CounterPolicy, PageKind};
 
 use crate::handle::{Callbacks, Handle, SLB, Shared, hashfunc, matchfunc};
 use crate::layout::check_layout;
-use crate::session;
+use crate::refusal::{self, fail, made};
 
 /// Every emission enters, or a share of them; a newcomer takes the place of the coldest.
 pub const LOOKASIDE_ADMIT_SAMPLED: u32 = 0;
@@ -229,33 +226,6 @@ fn callbacks(matches: matchfunc, key_hash: hashfunc, entry_hash: hashfunc) -> Ca
     }
 }
 
-thread_local! {
-    static LAST_ERROR: RefCell<CString> = RefCell::default();
-}
-
-/// Keeps a message for [`lookaside_last_error`].
-pub(crate) fn fail(message: fmt::Arguments<'_>) {
-    let message = CString::new(message.to_string()).unwrap_or_default();
-    // Refused when the thread is past its destructors: then nobody is told.
-    let _ = LAST_ERROR.try_with(|last| last.replace(message));
-}
-
-/// Runs what makes something, and keeps why it did not.
-pub(crate) fn made<T>(make: impl FnOnce() -> Result<T, String>) -> Option<T> {
-    // Nothing of what it touches is seen again if it panics.
-    match catch_unwind(std::panic::AssertUnwindSafe(make)) {
-        Ok(Ok(made)) => Some(made),
-        Ok(Err(message)) => {
-            fail(format_args!("{message}"));
-            None
-        }
-        Err(_) => {
-            fail(format_args!("a mistake of the library: please report it"));
-            None
-        }
-    }
-}
-
 /// A buffer for the paper's functions, which need all callbacks.
 pub(crate) fn create(options: &lookaside_options) -> *mut SLB {
     if options.r#match.is_none() || options.keyhash.is_none() || options.entryhash.is_none() {
@@ -377,7 +347,7 @@ pub unsafe extern "C" fn lookaside_resize(b: *mut SLB, size: usize) -> bool {
 }
 
 fn resize(handle: &Handle, size: impl FnOnce(&Handle) -> usize) -> bool {
-    let session = session::of(handle);
+    let session = handle.session();
     made(|| {
         if session.holds_any() {
             return Err("this thread holds a lock of the buffer: unlock first".to_string());
@@ -409,6 +379,5 @@ pub unsafe extern "C" fn lookaside_clear(b: *mut SLB) -> bool {
 /// Why the last call of this thread that can fail did so, in words; empty if none has. Good until the next that fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn lookaside_last_error() -> *const c_char {
-    const GONE: &CStr = c"the thread is ending: why is not known any more";
-    LAST_ERROR.try_with(|last| last.borrow().as_ptr()).unwrap_or(GONE.as_ptr())
+    refusal::last()
 }

@@ -10,7 +10,8 @@ use lookaside::Pointer;
 
 use crate::handle::Handle;
 use crate::layout::{check_layout, lookaside_session};
-use crate::options::{fail, lookaside_options, made};
+use crate::options::lookaside_options;
+use crate::refusal::{fail, made};
 use crate::session::Session;
 use crate::stats::{lookaside_counts, lookaside_verdict, write_counts, write_hottest, write_verdict};
 
@@ -49,7 +50,7 @@ pub unsafe extern "C" fn lookaside_owned_create(options: *const lookaside_option
     }
     let make = || {
         let handle = options.handle()?;
-        let session = Session::alone(&handle.shared);
+        let session = handle.shared.owner_session();
         Ok(Box::into_raw(Box::new(Owner { handle, session })))
     };
     made(make).map_or(null_mut(), |owner| owner.cast())

@@ -21,10 +21,9 @@ use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use lookaside::{Guard, Random, ThreadState};
+use lookaside::{Buffer, Guard, Random, ThreadState};
 use parking_lot::Mutex;
 
-use crate::handle::{Handle, Shared};
 use crate::layout::{LOOKASIDE_OFF, Lines, lookaside_session};
 
 /// A stripe that a thread holds.
@@ -61,13 +60,27 @@ pub(crate) struct Session {
 struct Contents {
     /// Of this thread, if it is pinned. The buffer outlives it: whoever closes the registry takes it out.
     guard: Option<Guard<'static>>,
-    /// The buffer; there while the session is registered.
-    shared: Option<NonNull<Shared>>,
+    /// There while the session is registered.
+    buffer: Option<NonNull<Buffer>>,
 }
 
-/// The sessions of a buffer that still have their contents.
-#[derive(Debug, Default)]
-pub(crate) struct Registry(Mutex<Vec<Registered>>);
+/// How a buffer's sessions begin. The names are those of [`lookaside_session`].
+#[derive(Debug)]
+pub(crate) struct Beginning {
+    /// The buffer's number.
+    pub(crate) id: u64,
+    pub(crate) warmest: u32,
+    /// Of an owner's.
+    pub(crate) enters: bool,
+    pub(crate) newcomer: u8,
+}
+
+/// A buffer's sessions: how they begin, and which of them still have their contents.
+#[derive(Debug)]
+pub(crate) struct Registry {
+    beginning: Beginning,
+    sessions: Mutex<Vec<Registered>>,
+}
 
 #[derive(Debug, PartialEq, Eq)]
 struct Registered(*const Session);
@@ -76,11 +89,20 @@ struct Registered(*const Session);
 unsafe impl Send for Registered {}
 
 impl Registry {
+    pub(crate) fn new(beginning: Beginning) -> Arc<Registry> {
+        Arc::new(Registry { beginning, sessions: Mutex::default() })
+    }
+
+    /// The buffer's number, which no other has.
+    pub(crate) fn id(&self) -> u64 {
+        self.beginning.id
+    }
+
     /// The buffer ends: nobody uses it any more, and no thread will.
     pub(crate) fn close(&self) {
         // Held to the end: a thread that ends meanwhile may free its session only when nothing here looks at it any
         // more.
-        let mut sessions = self.0.lock();
+        let mut sessions = self.sessions.lock();
         for Registered(session) in sessions.drain(..) {
             // SAFETY: registered, hence not freed: its thread waits for the mutex before it does that. By the contract
             // of `SLB_destroy` its thread is in no call.
@@ -96,16 +118,16 @@ impl Registry {
 
     /// A thread ends, with this session.
     fn leave(&self, session: &Session) {
-        let mut sessions = self.0.lock();
+        let mut sessions = self.sessions.lock();
         let place = sessions.iter().position(|other| *other == Registered(session));
         if let Some(place) = place {
             sessions.swap_remove(place);
             // SAFETY: the session is this thread's, and was registered until now.
             let contents = unsafe { std::mem::take(&mut *session.contents.get()) };
-            if let Some(shared) = contents.shared {
+            if let Some(buffer) = contents.buffer {
                 session.gather();
                 // SAFETY: a buffer is there until it has closed its registry, for which it would have to wait.
-                session.state.tell(unsafe { &shared.as_ref().buffer });
+                session.state.tell(unsafe { buffer.as_ref() });
             }
             // Under the mutex: a buffer that ends now waits until nobody is in its collector.
             drop(contents.guard);
@@ -134,25 +156,30 @@ impl Drop for Farewell {
     }
 }
 
-/// This thread's session for a buffer.
+/// This thread's session for a buffer of this number; `buffer` tells of the rest, to make it.
+///
+/// It is lent for as long as the buffer lives.
 #[inline(always)]
-pub(crate) fn of(handle: &Handle) -> &Session {
+pub(crate) fn of<'b>(id: u64, buffer: impl FnOnce() -> (&'b Buffer, &'b Arc<Registry>)) -> &'b Session {
     let first = FIRST.get();
     // SAFETY: what the list has is freed by this thread only: at its end, or in `sweep` once its buffer is gone.
     match unsafe { first.as_ref() } {
-        Some(session) if session.id == handle.id => session,
-        _ => search(handle),
+        Some(session) if session.id == id => session,
+        _ => {
+            let (buffer, registry) = buffer();
+            search(buffer, registry)
+        }
     }
 }
 
 /// Finds a session in the list, or makes it, and puts it first.
 #[cold]
-fn search(handle: &Handle) -> &Session {
+fn search<'b>(buffer: &'b Buffer, registry: &'b Arc<Registry>) -> &'b Session {
     let (mut before, mut at) = (null_mut::<Session>(), FIRST.get());
     while !at.is_null() {
         // SAFETY: as in `of`.
         let session = unsafe { &*at };
-        if session.id == handle.id {
+        if session.id == registry.id() {
             // Not the first, or `of` had found it.
             if !before.is_null() {
                 // SAFETY: as above.
@@ -164,11 +191,11 @@ fn search(handle: &Handle) -> &Session {
         (before, at) = (at, session.next.get());
     }
     sweep();
-    let session = Box::into_raw(Box::new(Session::shared(&handle.shared)));
+    let session = Box::into_raw(Box::new(Session::among_others(buffer, registry)));
     // SAFETY: just made.
     let made = unsafe { &*session };
     made.next.set(FIRST.replace(session));
-    handle.shared.registry.0.lock().push(Registered(session));
+    registry.sessions.lock().push(Registered(session));
     // Refused when the thread is past its destructors: then nobody frees it.
     let _ = FAREWELL.try_with(|_| ());
     made
@@ -194,15 +221,14 @@ fn sweep() {
 
 impl Session {
     /// One thread's, among others.
-    fn shared(shared: &Arc<Shared>) -> Session {
-        let contents = Contents { guard: None, shared: Some(NonNull::from(&**shared)) };
-        Session::with(shared, contents)
+    fn among_others(buffer: &Buffer, registry: &Arc<Registry>) -> Session {
+        Session::with(buffer, registry, Contents { guard: None, buffer: Some(NonNull::from(buffer)) })
     }
 
     /// That of an owner, who has no others to mind.
-    pub(crate) fn alone(shared: &Arc<Shared>) -> Session {
-        let session = Session::with(shared, Contents::default());
-        session.see(shared.lines());
+    pub(crate) fn alone(buffer: &Buffer, registry: &Arc<Registry>, lines: Lines) -> Session {
+        let session = Session::with(buffer, registry, Contents::default());
+        session.see(lines);
         session
     }
 
@@ -212,33 +238,33 @@ impl Session {
         self.face.count.set(lines.count);
     }
 
-    fn with(shared: &Arc<Shared>, contents: Contents) -> Session {
-        let state = shared.buffer.thread_state();
+    fn with(buffer: &Buffer, registry: &Arc<Registry>, contents: Contents) -> Session {
+        let (state, beginning) = (buffer.thread_state(), &registry.beginning);
         Session {
             face: lookaside_session {
                 left: Cell::new(0),
                 uses_table: Cell::new(1),
                 misses: Cell::new(0),
-                warmest: shared.warmest,
+                warmest: beginning.warmest,
                 reserved: 0,
                 random: Cell::new(state.random()),
                 base: Cell::new(std::ptr::null()),
                 count: Cell::new(0),
-                enters: (contents.shared.is_none() && shared.enters).into(),
-                newcomer: shared.newcomer.into(),
+                enters: (contents.buffer.is_none() && beginning.enters).into(),
+                newcomer: beginning.newcomer.into(),
                 filled: Cell::new(0),
                 replaced: Cell::new(0),
             },
             random: Random::new(state.random()),
             granted: Cell::new(0),
-            id: shared.id,
+            id: beginning.id,
             next: Cell::new(null_mut()),
             state,
             held: RefCell::default(),
             pins: Cell::new(0),
             contents: UnsafeCell::new(contents),
             closed: AtomicBool::new(false),
-            registry: Arc::clone(&shared.registry),
+            registry: Arc::clone(registry),
         }
     }
 
@@ -275,18 +301,18 @@ impl Session {
         self.granted.set(left);
     }
 
-    /// What is shared with others; `None` in an owner's.
-    fn shared_buffer(&self) -> Option<&Shared> {
+    /// The buffer that is shared with others; `None` in an owner's.
+    fn buffer(&self) -> Option<&Buffer> {
         // SAFETY: in a call of this thread, so nobody else opens the contents; no reference to them stays.
-        let shared = unsafe { (*self.contents.get()).shared };
+        let buffer = unsafe { (*self.contents.get()).buffer };
         // SAFETY: in a call of this thread: the buffer lives.
-        shared.map(|shared| unsafe { shared.as_ref() })
+        buffer.map(|buffer| unsafe { buffer.as_ref() })
     }
 
     /// A guard of its own for this call; `None` in an owner's. When it goes, what was retired may be freed, and so user
     /// code run.
     pub(crate) fn guard(&self) -> Option<Guard<'_>> {
-        self.shared_buffer().map(|shared| shared.buffer.pin())
+        self.buffer().map(Buffer::pin)
     }
 
     /// Pins, once more.
@@ -323,18 +349,18 @@ impl Session {
     }
 
     fn take_guard(&self) -> Option<Guard<'static>> {
-        // SAFETY: as in `shared_buffer`.
+        // SAFETY: as in `buffer`.
         unsafe { (*self.contents.get()).guard.take() }
     }
 
     fn put_guard(&self, guard: Option<Guard<'static>>) {
-        // SAFETY: as in `shared_buffer`. There is none in its place: nothing runs when that is dropped.
+        // SAFETY: as in `buffer`. There is none in its place: nothing runs when that is dropped.
         unsafe { (*self.contents.get()).guard = guard };
     }
 
     /// Shows the guard of this thread's pin, or one for this call. Nothing in an owner's.
     pub(crate) fn pinned(&self, show: impl FnOnce(&Guard<'_>)) {
-        // SAFETY: as in `shared_buffer`; `show` calls nothing of the interface.
+        // SAFETY: as in `buffer`; `show` calls nothing of the interface.
         if let Some(guard) = unsafe { (*self.contents.get()).guard.as_ref() } {
             show(guard);
         } else if let Some(guard) = self.guard() {

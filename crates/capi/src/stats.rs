@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use crate::handle::{Handle, SLB, address};
 use crate::options::write_known;
-use crate::session::{self, Session};
+use crate::session::Session;
 
 /// What has happened, as far as the threads have told: each tells every 1024 lookups, when it ends, and here.
 #[repr(C)]
@@ -99,7 +99,7 @@ pub unsafe extern "C" fn lookaside_get_counts(b: *mut SLB, counts: *mut lookasid
     // SAFETY: the caller's promise.
     if let Some(handle) = unsafe { Handle::of(b) } {
         // SAFETY: the caller's promise.
-        unsafe { write_counts(handle, session::of(handle), counts, bytes) };
+        unsafe { write_counts(handle, handle.session(), counts, bytes) };
     }
 }
 
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn lookaside_monitor(b: *mut SLB, watching: bool) {
     // SAFETY: the caller's promise.
     if let Some(handle) = unsafe { Handle::of(b) } {
         handle.shared.buffer.monitor(watching);
-        session::of(handle).end_turn();
+        handle.session().end_turn();
     }
 }
 

@@ -363,6 +363,7 @@ impl<L: Layout> Table<L> {
     }
 
     /// Asks for the buckets that a search for this key would look at first, if it will need one.
+    #[cfg_attr(loom, allow(dead_code, reason = "batches of inserts are in no model"))]
     pub(crate) fn prefetch_ways_out(&self, hash: u64) {
         let hash = self.mixed(hash);
         let geometry = self.geometry();

@@ -66,8 +66,9 @@
 //! | `geometry` | which two buckets a key may be in, at any number of buckets |
 //! | `tags` | comparing a bucket's tags all at once |
 //! | `config`, `outcome` | what is chosen, and what becomes of an insert |
-//! | `table` | lookup, removal, replacement |
+//! | `table` | lookup, locks |
 //! | `home` | writers that lock one bucket |
+//! | `removal` | removal, replacement |
 //! | `insert` | cuckoo paths |
 //! | `growth` | splitting a bucket |
 //! | `stash` | entries for which no bucket has room |
@@ -75,7 +76,7 @@
 //! | `spot` | changing an entry that has been found |
 //! | `batch` | many keys at once |
 //! | `first` | one bucket instead of two, where most keys are in their first one |
-//! | `walk` | all keys, while others write |
+//! | `walks`, `walk` | all keys, while others write |
 //! | `slab` | memory for a map's entries |
 //! | `map` | the map: entries, pins, compounds |
 //!
@@ -83,18 +84,15 @@
 //!
 //! ```text
 //!                 map
-//!      slab      first      shrink
+//!      slab      first      shrink    walk
 //!            spot
-//!            batch    insert
-//!                growth
-//!                 table  <>  walk, home
+//!            batch    insert         removal
+//!                growth              home
+//!                 table
 //!                 tags
-//!   config  geometry  layout  outcome  stash
+//!   config  geometry  layout  outcome  stash  walks
 //!           hash   slot   version
 //! ```
-//!
-//! Two know the table, and it knows them: it has the list of the walks that are going on, and a walk goes through a
-//! table; and its writers lock one bucket alone where `home` says that they may.
 //!
 //! # Which size
 //!
@@ -117,6 +115,7 @@ mod loom_tests;
 #[cfg(not(loom))]
 mod map;
 mod outcome;
+mod removal;
 #[cfg(any(not(loom), test))]
 mod shrink;
 #[cfg(any(not(loom), test))]
@@ -128,6 +127,7 @@ mod table;
 mod tags;
 mod version;
 mod walk;
+mod walks;
 
 pub use config::{Config, CreateError, Growth, Linear};
 #[cfg(not(loom))]

@@ -1,4 +1,4 @@
-//! The table: its parts, its lookup, and the operations on an entry that is there.
+//! The table: its parts, its lookup, and its locks.
 //!
 //! A lookup (paper, section 3.1) reads the key's two buckets, compares tags, and asks the owner of the entries to
 //! compare the full key only where a tag agrees: two parallel cache-line reads and, for a key that is there, one for
@@ -29,7 +29,7 @@ use crate::slot::{Location, Tag, Word};
 use crate::stash::Stash;
 use crate::tags::{self, SlotSet};
 use crate::version::Version;
-use crate::walk::Walks;
+use crate::walks::Walks;
 use atomics::{AtomicBool, AtomicUsize, Ordering};
 #[cfg(not(loom))]
 use atomics::{Hold, Within};
@@ -357,77 +357,6 @@ impl<L: Layout> Table<L> {
     fn get_locked(&self, hash: u64, mut holds: impl FnMut(Location) -> bool) -> Option<Location> {
         let locked = self.lock_candidates(hash, Tag::of(hash, L::TAG_BITS), None);
         self.find_locked(&locked, &mut holds).map(Place::location)
-    }
-
-    /// Removes the entry of a key of this hash for which `eq` is true, and says where it was.
-    ///
-    /// `eq` runs while the key's buckets are locked: it must not use the table.
-    pub fn remove(&self, hash: u64, mut eq: impl FnMut(Location) -> bool) -> Option<Location> {
-        self.remove_one(hash, &mut eq)
-    }
-
-    /// Removes the entry at exactly this location, and says whether it was there. Of several who try, one succeeds.
-    pub fn remove_exact(&self, hash: u64, location: Location) -> bool {
-        self.remove_one(hash, &mut |other| other == location).is_some()
-    }
-
-    fn remove_one(&self, hash: u64, is_it: &mut impl FnMut(Location) -> bool) -> Option<Location> {
-        self.remove_mixed(self.mixed(hash), is_it)
-    }
-
-    /// As [`Table::remove`], of a hash that is mixed already.
-    pub(crate) fn remove_mixed(
-        &self,
-        hash: u64,
-        is_it: &mut impl FnMut(Location) -> bool,
-    ) -> Option<Location> {
-        let tag = Tag::of(hash, L::TAG_BITS);
-        if let Some(home) = self.lock_first(hash) {
-            let (cell, word) = self.find_at_home(&home, tag, is_it)?;
-            cell.store(Word::EMPTY);
-            drop(home);
-            self.counter(hash).fetch_sub(1, Ordering::Relaxed);
-            return Some(word.location());
-        }
-        let locked = self.lock_candidates(hash, tag, None);
-        let found = self.find_locked(&locked, is_it)?;
-        match found {
-            Place::Slot(cell, _) => cell.store(Word::EMPTY),
-            Place::Stash(stash, location) => stash.remove(location),
-        }
-        drop(locked);
-        self.counter(hash).fetch_sub(1, Ordering::Relaxed);
-        Some(found.location())
-    }
-
-    /// Puts `new` where `old` is, if it still is there for a key of this hash: a compare and swap of the location.
-    ///
-    /// Both must stand for the same key. A concurrent reader finds the one or the other, never neither.
-    pub fn replace(&self, hash: u64, old: Location, new: Location) -> bool {
-        self.replace_if(hash, old, new, || true)
-    }
-
-    /// As [`replace`](Table::replace), if `old` is there and `still` says so.
-    ///
-    /// `still` runs while the key's buckets are locked, so that nobody replaces or removes `old` meanwhile: it must not
-    /// use the table.
-    pub fn replace_if(&self, hash: u64, old: Location, new: Location, still: impl FnOnce() -> bool) -> bool {
-        let hash = self.mixed(hash);
-        let tag = Tag::of(hash, L::TAG_BITS);
-        if let Some(home) = self.lock_first(hash) {
-            let found = self.find_at_home(&home, tag, &mut |location| location == old);
-            let Some((cell, word)) = found.filter(|_| self.call_out(still)) else { return false };
-            cell.store(Word::new(tag, word.next(), new));
-            return true;
-        }
-        let locked = self.lock_candidates(hash, tag, None);
-        match self.find_locked(&locked, &mut |location| location == old) {
-            Some(found) if self.call_out(still) => {
-                self.store_at(found, tag, new);
-                true
-            }
-            _ => false,
-        }
     }
 
     /// The locations in the two buckets of a key of this hash, whichever keys they belong to: those of which one must

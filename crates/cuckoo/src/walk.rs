@@ -24,32 +24,13 @@
 //! at all, and who removes what is old misses some; *to stop those who move*, for as long as somebody looks at each
 //! entry.
 
-use atomics::{AtomicUsize, Mutex, Ordering};
+use atomics::Ordering;
 
 use crate::layout::{Bucket, Layout, SlotCell};
 use crate::slot::{Location, Word};
 use crate::stash::Stash;
 use crate::table::{COUNTERS, Entries, MOST_SLOTS, Table};
-
-/// The walks that are going on.
-#[derive(Debug)]
-pub(crate) struct Walks {
-    /// How many.
-    active: AtomicUsize,
-    list: Mutex<Vec<Progress>>,
-}
-
-#[derive(Debug)]
-struct Progress {
-    /// No two have the same.
-    number: usize,
-    /// Buckets below this were visited.
-    next: usize,
-    /// Moved from where the walk has yet to come to where it has been.
-    missed: Vec<Location>,
-    /// And the other way round: told already.
-    told: Vec<Location>,
-}
+use crate::walks::take_out;
 
 /// The locations in a table: see [`Table::iter`].
 #[derive(Debug)]
@@ -61,48 +42,6 @@ pub struct Locations<'t, L: Layout> {
     found: [Option<Location>; MOST_SLOTS],
     /// What comes behind the buckets, once they have been visited.
     last: Option<std::vec::IntoIter<Location>>,
-}
-
-/// Takes it out, if it is there.
-fn take_out(list: &mut Vec<Location>, location: Location) -> bool {
-    let place = list.iter().position(|&other| other == location);
-    place.map(|at| list.swap_remove(at)).is_some()
-}
-
-impl Walks {
-    pub(crate) fn new() -> Walks {
-        Walks { active: AtomicUsize::new(0), list: Mutex::new(Vec::new()) }
-    }
-
-    /// Tells the walks that an entry is moved, by who holds the locks of both buckets.
-    #[inline]
-    pub(crate) fn moves(&self, location: Location, from: usize, to: usize) {
-        if self.active.load(Ordering::Relaxed) != 0 {
-            self.tell(location, from, to);
-        }
-    }
-
-    #[cold]
-    fn tell(&self, location: Location, from: usize, to: usize) {
-        for walk in self.list.lock().iter_mut() {
-            let (into, out_of) = match (from < walk.next, to < walk.next) {
-                (true, false) => (&mut walk.told, &mut walk.missed),
-                (false, true) => (&mut walk.missed, &mut walk.told),
-                _ => continue,
-            };
-            if !take_out(out_of, location) {
-                into.push(location);
-            }
-        }
-    }
-
-    fn register(&self) -> usize {
-        let mut list = self.list.lock();
-        let number = list.iter().map(|walk| walk.number + 1).max().unwrap_or(0);
-        list.push(Progress { number, next: 0, missed: Vec::new(), told: Vec::new() });
-        self.active.fetch_add(1, Ordering::Relaxed);
-        number
-    }
 }
 
 impl<L: Layout> Table<L> {
@@ -119,9 +58,7 @@ impl<L: Layout> Table<L> {
             last: None,
         }
     }
-}
 
-impl<L: Layout> Table<L> {
     /// Removes every entry that is there, and tells each; of those that are put in meanwhile, some.
     ///
     /// `hasher` is asked for few, which others are moving meanwhile.
@@ -136,7 +73,8 @@ impl<L: Layout> Table<L> {
             counter.fetch_sub(walk.found.iter().flatten().count(), Ordering::Relaxed);
             walk.found.iter_mut().filter_map(Option::take).for_each(&mut removed);
         }
-        let missed = walk.missed().into_iter().filter(|&at| self.remove_exact(hasher.hash(at), at));
+        let missed =
+            self.walks.missed(walk.number).into_iter().filter(|&at| self.remove_exact(hasher.hash(at), at));
         missed.for_each(&mut removed);
         for (hash, at) in self.stash.iter().flat_map(Stash::all) {
             if self.remove_mixed(hash, &mut |other| other == at).is_some() {
@@ -155,29 +93,19 @@ impl<L: Layout> Locations<'_, L> {
             return false;
         }
         let locks = table.lock([bucket]);
-        let mut list = table.walks.list.lock();
-        let walk =
-            list.iter_mut().find(|walk| walk.number == number).expect("registered until it is dropped");
-        walk.next = bucket + 1;
-        for (found, cell) in self.found.iter_mut().zip(table.buckets[bucket].slots()) {
-            let word = cell.load();
-            let is_new = !word.is_empty() && !take_out(&mut walk.told, word.location());
-            if is_new {
-                touch(cell);
+        table.walks.visit(number, bucket, |told| {
+            for (found, cell) in self.found.iter_mut().zip(table.buckets[bucket].slots()) {
+                let word = cell.load();
+                let is_new = !word.is_empty() && !take_out(told, word.location());
+                if is_new {
+                    touch(cell);
+                }
+                *found = is_new.then(|| word.location());
             }
-            *found = is_new.then(|| word.location());
-        }
-        drop(list);
+        });
         drop(locks);
         self.next = bucket + 1;
         true
-    }
-
-    /// What was moved past the walk.
-    fn missed(&self) -> Vec<Location> {
-        let mut list = self.table.walks.list.lock();
-        let walk = list.iter_mut().find(|walk| walk.number == self.number);
-        walk.map(|walk| std::mem::take(&mut walk.missed)).unwrap_or_default()
     }
 }
 
@@ -193,7 +121,7 @@ impl<L: Layout> Iterator for Locations<'_, L> {
                 return Some(location);
             }
             if !self.visit(|_| {}) {
-                let mut last = self.missed();
+                let mut last = self.table.walks.missed(self.number);
                 last.extend(self.table.stash.iter().flat_map(Stash::all).map(|(_, location)| location));
                 self.last = Some(last.into_iter());
             }
@@ -205,8 +133,6 @@ impl<L: Layout> std::iter::FusedIterator for Locations<'_, L> {}
 
 impl<L: Layout> Drop for Locations<'_, L> {
     fn drop(&mut self) {
-        let walks = &self.table.walks;
-        walks.list.lock().retain(|walk| walk.number != self.number);
-        walks.active.fetch_sub(1, Ordering::Relaxed);
+        self.table.walks.leave(self.number);
     }
 }

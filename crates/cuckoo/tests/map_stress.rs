@@ -13,6 +13,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use lookaside_cuckoo::{HashMap, HashMapRef};
+use outside::Random;
 
 const THREADS: usize = 3;
 /// Operations of a thread on one key.
@@ -22,17 +23,6 @@ const OPERATIONS: usize = 4;
 fn changes() -> usize {
     let asked = std::env::var("LOOKASIDE_STRESS_CHANGES").ok();
     asked.and_then(|changes| changes.parse().ok()).unwrap_or(20_000)
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % limit
-    }
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +56,7 @@ fn updated(old: u64, by: u64) -> u64 {
 
 impl Operation {
     fn any(random: &mut Random) -> Operation {
-        let value = random.below(1000);
+        let value = random.below(1000) as u64;
         match random.below(10) {
             0 => Operation::Get,
             1 => Operation::GetMany,
@@ -212,7 +202,7 @@ fn histories_are_linearizable(bits: u32, rounds: usize) {
                         let answer = operation.of_map(&pinned, round as u64);
                         let event = Event { operation, answer, began, ended: tick() };
                         // Neighbours come and go: buckets fill, split, and lose their entries to others.
-                        let neighbour = (1 << 40) + random.below(1 << 12);
+                        let neighbour = (1 << 40) + random.below(1 << 12) as u64;
                         match random.below(3) {
                             0 => drop(pinned.remove(&neighbour).copied()),
                             _ => drop(pinned.insert(neighbour, neighbour).copied()),
@@ -279,7 +269,7 @@ fn no_increment_is_lost() {
             scope.spawn(move || {
                 let (mut pinned, mut random) = (map.pin(), Random(77 + thread));
                 for number in 0..increments {
-                    let counter = random.below(COUNTERS);
+                    let counter = random.below(COUNTERS as usize) as u64;
                     pinned.update_or_insert(counter, |count| count + 1, 1);
                     if number % 16 == 0 {
                         pinned.refresh();
@@ -310,7 +300,7 @@ fn a_walk_tells_each_key_that_stays_once() {
                 while !is_over.load(Ordering::Relaxed) && newest < 3_000_000 {
                     newest += 2;
                     pinned.insert(newest, newest);
-                    pinned.remove(&(STAYS + random.below(newest - STAYS)));
+                    pinned.remove(&(STAYS + random.below((newest - STAYS) as usize) as u64));
                     pinned.refresh();
                 }
             })

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use lookaside_cuckoo::experiments::{EightWay, FourWay, Layout, Search, SevenWay};
 use lookaside_cuckoo::{Config, Growth, Insertion, Linear, Location, Table, Upsertion};
+use outside::Random;
 
 const KEYS: usize = 1 << 13;
 const WRITERS: usize = 2;
@@ -37,17 +38,6 @@ fn hasher(location: Location) -> u64 {
 struct History {
     announced: AtomicU64,
     made: AtomicU64,
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % limit
-    }
 }
 
 fn write<L: Layout>(table: &Table<L>, histories: &[History], writer: usize, changes: usize) {

@@ -9,19 +9,20 @@ use pages::PageKind;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Admission {
+    /// A share of the emissions, drawn at random: a newcomer takes the place of the coldest in its bucket,
+    /// and stays if it is asked for again before the next newcomer comes.
+    Sampled {
+        /// Which share of the emissions enters: above 0, at most 1.
+        sampling: f64,
+    },
     /// The paper's (sections 3.3.2 and 3.3.3): a share of the emissions, drawn at random, is written into the Log
     /// Table, and a key is admitted when it then stands there more than `threshold` times. While the Cache Table is not
     /// full, every emission is admitted.
+    #[cfg(feature = "paper")]
     Logged {
         /// How often a key must have been logged before the emission that admits it: 0 to 14.
         threshold: u8,
         /// Which share of the emissions is logged: above 0, at most 1.
-        sampling: f64,
-    },
-    /// A share of the emissions, drawn at random, with no log: a newcomer takes the place of the coldest in its bucket,
-    /// and stays if it is asked for again before the next newcomer comes.
-    Sampled {
-        /// Which share of the emissions enters: above 0, at most 1.
         sampling: f64,
     },
 }
@@ -51,7 +52,7 @@ impl CounterPolicy {
     }
 }
 
-/// The parameters of a table. Begin with [`Config::with_size`] or [`Config::paper`], and change what you like.
+/// The parameters of a table. Begin with [`Config::with_size`], and change what you like.
 ///
 /// ```
 /// use lookaside::{Config, CounterPolicy};
@@ -64,6 +65,7 @@ pub struct Config {
     /// Bytes of the Cache Table: at least one line of 64 bytes. What is left over a multiple of 64 is not used.
     pub size: usize,
     /// Bytes of the Log Table for each byte of the Cache Table, where admission needs one.
+    #[cfg(feature = "paper")]
     pub log_ratio: usize,
     /// Who may enter.
     pub admission: Admission,
@@ -76,39 +78,43 @@ pub struct Config {
 }
 
 impl Config {
-    /// The paper to the letter (sections 3.2 and 3.3): a Log Table four times the Cache Table, 5 % of the emissions
-    /// logged, a threshold of three, counters raised by every hit.
-    ///
-    /// ```
-    /// use lookaside::{Admission, Config};
-    /// assert_eq!(Config::paper(16 << 20).admission, Admission::Logged { threshold: 3, sampling: 0.05 });
-    /// ```
-    #[must_use]
-    pub fn paper(size: usize) -> Config {
-        Config {
-            size,
-            log_ratio: 4,
-            admission: Admission::Logged { threshold: 3, sampling: 0.05 },
-            counters: CounterPolicy::EveryHit,
-            newcomer: 1,
-            pages: PageKind::Transparent,
-        }
-    }
-
-    /// What measured best: no log, every emission enters, counters that rise to fifteen, and newcomers begin at the
+    /// What measured best: every emission enters, counters that rise to fifteen, and newcomers begin at the
     /// bottom. (The paper's policies are no better: research/experiments/slb-warm-up.toml has the share of hits of
     /// both, and slb-shared-writes.toml the lines that a hit writes: one each, where every hit counts to 255.)
     #[must_use]
     pub fn with_size(size: usize) -> Config {
         Config {
+            size,
+            #[cfg(feature = "paper")]
+            log_ratio: 4,
             admission: Admission::Sampled { sampling: 1.0 },
             counters: CounterPolicy::Falling,
             newcomer: 0,
-            ..Config::paper(size)
+            pages: PageKind::Transparent,
+        }
+    }
+
+    /// The paper to the letter (sections 3.2 and 3.3): a Log Table four times the Cache Table, 5 % of the emissions
+    /// logged, a threshold of three, counters raised by every hit. For who repeats its figures: a Log Table decides no
+    /// better than the counters of a bucket do, and takes four times the memory.
+    ///
+    /// ```
+    /// use lookaside::{Admission, Config};
+    /// assert_eq!(Config::paper(16 << 20).admission, Admission::Logged { threshold: 3, sampling: 0.05 });
+    /// ```
+    #[cfg(feature = "paper")]
+    #[must_use]
+    pub fn paper(size: usize) -> Config {
+        Config {
+            admission: Admission::Logged { threshold: 3, sampling: 0.05 },
+            counters: CounterPolicy::EveryHit,
+            newcomer: 1,
+            ..Config::with_size(size)
         }
     }
 
     /// Sets [`Config::log_ratio`](#structfield.log_ratio).
+    #[cfg(feature = "paper")]
     #[must_use]
     pub fn log_ratio(self, log_ratio: usize) -> Config {
         Config { log_ratio, ..self }
@@ -218,6 +224,7 @@ impl Config {
 
     pub(crate) fn check(&self) -> Result<(), CreateError> {
         let sampling = match self.admission {
+            #[cfg(feature = "paper")]
             Admission::Logged { threshold, .. } if threshold > 14 => {
                 let range = "at most 14, for a log holds fifteen tags";
                 return Err(CreateError::Parameter {
@@ -226,14 +233,16 @@ impl Config {
                     range,
                 });
             }
-            Admission::Logged { sampling, .. } | Admission::Sampled { sampling } => sampling,
+            #[cfg(feature = "paper")]
+            Admission::Logged { sampling, .. } => sampling,
+            Admission::Sampled { sampling } => sampling,
         };
         if !(sampling > 0.0 && sampling <= 1.0) {
             let range = "above 0 and at most 1";
             return Err(CreateError::Parameter { parameter: "sampling", value: sampling, range });
         }
-        let logged = matches!(self.admission, Admission::Logged { .. });
-        if logged && !(1..=64).contains(&self.log_ratio) {
+        #[cfg(feature = "paper")]
+        if matches!(self.admission, Admission::Logged { .. }) && !(1..=64).contains(&self.log_ratio) {
             let range = "1 to 64";
             return Err(CreateError::Parameter {
                 parameter: "log_ratio",
@@ -255,5 +264,5 @@ pub(crate) fn lines_of(size: usize) -> Result<usize, CreateError> {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, feature = "paper", not(loom)))]
 mod tests;

@@ -22,17 +22,23 @@
 //! may what it calls while it is locked, the comparison of keys or the visitor of a scan, change it: under a `RwLock`
 //! that panics.
 
+mod compared;
+
 use std::borrow::Borrow;
 use std::collections::{BTreeSet, HashSet};
 use std::hash::{BuildHasher, Hash};
 use std::ops::{Bound, ControlFlow};
 
+use equivalent::{Comparable, Equivalent};
+
+use self::compared::Compared;
 use crate::entry::{Found, Handle, Pin, Sought};
 
 /// The index of a map that was given none: in the order of the keys.
 pub type Ordered<K, V> = BTreeSet<Handle<K, V>>;
 
-/// Looking keys up.
+/// Looking keys up, by themselves, by what they can be borrowed as, or by what is [`Equivalent`] to them: the standard
+/// library's sets of handles take all of these, and ask for an order ([`Comparable`]) where they have one.
 pub trait Find<Q: ?Sized, K: 'static, V: 'static> {
     /// The entry of this key.
     fn find<'p>(&self, key: &Q, pin: &Pin<'p>) -> Option<Found<'p, K, V>>;
@@ -187,10 +193,10 @@ pub trait View {
     fn view(&self) -> Self::Shown<'_>;
 }
 
-impl<Q: Ord + ?Sized, K: Borrow<Q> + Ord, V> Find<Q, K, V> for BTreeSet<Handle<K, V>> {
+impl<Q: Comparable<K> + ?Sized, K: Ord, V> Find<Q, K, V> for BTreeSet<Handle<K, V>> {
     #[inline]
     fn find<'p>(&self, key: &Q, pin: &Pin<'p>) -> Option<Found<'p, K, V>> {
-        self.get(Sought::of(key))?.found(pin)
+        self.get(&key as &dyn Compared<Q, K>)?.found(pin)
     }
 }
 
@@ -219,9 +225,9 @@ impl<K: Ord, V> Store<K, V> for BTreeSet<Handle<K, V>> {
     }
 }
 
-impl<Q: Ord + ?Sized, K: Borrow<Q> + Ord, V> Discard<Q, K, V> for BTreeSet<Handle<K, V>> {
+impl<Q: Comparable<K> + ?Sized, K: Ord, V> Discard<Q, K, V> for BTreeSet<Handle<K, V>> {
     fn remove(&mut self, key: &Q) -> Option<Handle<K, V>> {
-        self.take(Sought::of(key))
+        self.take(&key as &dyn Compared<Q, K>)
     }
 }
 
@@ -257,13 +263,13 @@ pub fn is_empty_range<Q: Ord + ?Sized>(from: &Bound<&Q>, to: &Bound<&Q>) -> bool
 
 impl<Q, K, V, S> Find<Q, K, V> for HashSet<Handle<K, V>, S>
 where
-    Q: Hash + Eq + ?Sized,
-    K: Borrow<Q> + Hash + Eq,
+    Q: Hash + Equivalent<K> + ?Sized,
+    K: Hash + Eq,
     S: BuildHasher,
 {
     #[inline]
     fn find<'p>(&self, key: &Q, pin: &Pin<'p>) -> Option<Found<'p, K, V>> {
-        self.get(Sought::of(key))?.found(pin)
+        self.get(&key as &dyn Compared<Q, K>)?.found(pin)
     }
 }
 
@@ -279,11 +285,11 @@ impl<K: Hash + Eq, V, S: BuildHasher> Store<K, V> for HashSet<Handle<K, V>, S> {
 
 impl<Q, K, V, S> Discard<Q, K, V> for HashSet<Handle<K, V>, S>
 where
-    Q: Hash + Eq + ?Sized,
-    K: Borrow<Q> + Hash + Eq,
+    Q: Hash + Equivalent<K> + ?Sized,
+    K: Hash + Eq,
     S: BuildHasher,
 {
     fn remove(&mut self, key: &Q) -> Option<Handle<K, V>> {
-        self.take(Sought::of(key))
+        self.take(&key as &dyn Compared<Q, K>)
     }
 }

@@ -82,6 +82,7 @@ mod bucket;
 mod config;
 mod index_id;
 mod lines;
+#[cfg_attr(not(feature = "paper"), allow(dead_code))]
 mod log_table;
 mod random;
 mod slb;
@@ -147,6 +148,7 @@ pub use word::Pointer;
 pub use {
     buffer::{Buffer, Guard, Write},
     entry::{Found, Handle, Pin, Removed, Sought},
+    equivalent::{Comparable, Equivalent},
     folding::{FoldingHasher, FoldingState, RandomState},
     front::Front,
     hashing::{Hashing, IntoHashing, mix},

@@ -32,9 +32,11 @@ mod words;
 use std::borrow::Borrow;
 use std::cell::Cell;
 use std::hash::{BuildHasher, Hash};
-use std::ops::{Bound, ControlFlow};
+use std::ops::{Bound, ControlFlow, RangeBounds};
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
+
+use equivalent::Equivalent;
 
 use crate::buffer::{Buffer, Write};
 use crate::config::{Config, CreateError};
@@ -51,6 +53,7 @@ use crate::pinned::Pinned;
 use crate::shared::SharedBuffer;
 use crate::stripes::Ticket;
 use crate::thread_state::GROUP;
+use crate::words::range as range_of;
 
 pub use compound::{Computed, Mismatch, OccupiedError, Operation};
 
@@ -296,12 +299,11 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         found.map(|(found, degrees)| (found.key(), found.value(), degrees)).collect()
     }
 
-    /// The value of a key.
+    /// The value of a key, or of what is [`Equivalent`] to one: see [`OwnedMap::get`](crate::OwnedMap::get).
     #[inline(always)]
     pub fn get<Q>(&self, key: &Q) -> Option<&V>
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V>,
     {
         Some(self.find(key)?.value())
@@ -310,8 +312,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     #[inline(always)]
     fn find<Q>(&self, key: &Q) -> Option<Found<'_, K, V>>
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V>,
     {
         // A hit is inlined, and nothing else is: the fewer instructions, the more lookups wait for memory at once.
@@ -350,8 +351,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     #[inline]
     pub fn get_key_value<Q>(&self, key: &Q) -> Option<(&K, &V)>
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V>,
     {
         let found = self.find(key)?;
@@ -362,15 +362,14 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     #[inline(always)]
     fn look<Q>(&self, hash: u64, key: &Q) -> Option<Found<'_, K, V>>
     where
-        K: Borrow<Q>,
-        Q: Eq + ?Sized,
+        Q: Equivalent<K> + ?Sized,
     {
         // SAFETY, here and below: the table holds pointers of entries, of this type under this mark; they are freed
         // only after all have left who were pinned when they could be read there.
         let holds = |pointer| {
             // SAFETY: as above.
             let found = unsafe { Found::<K, V>::at(pointer) };
-            found.key().borrow() == key
+            key.equivalent(found.key())
         };
         // SAFETY: as above.
         self.visit.find_on_account(hash, holds).map(|pointer| unsafe { Found::at(pointer) })
@@ -393,8 +392,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     /// If the slices differ in length.
     pub fn get_many<'r, Q>(&'r self, keys: &[&Q], values: &mut [Option<&'r V>])
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V>,
     {
         assert_eq!(keys.len(), values.len(), "one answer a key");
@@ -414,8 +412,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     #[inline]
     fn get_group<'r, Q>(&'r self, keys: &[&Q], values: &mut [Option<&'r V>])
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V>,
     {
         // Loaded once: nothing that follows an acquiring load can be kept in a register from before it.
@@ -431,7 +428,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
             let found = unsafe { Found::<K, V>::at(pointer) };
             // SAFETY: `find_group` numbers the hashes, of which there are as many as keys, and as values.
             let (key, value) = unsafe { (keys.get_unchecked(i), values.get_unchecked(i)) };
-            let same = found.key().borrow() == *key;
+            let same = key.equivalent(found.key());
             if same {
                 value.set(Some(found.value()));
             }
@@ -628,6 +625,28 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         drop(self.visit.write(self.hash(key)));
     }
 
+    /// The entries of the keys in a range, in the index's order, as from the standard library's maps; none where the
+    /// range ends before it begins.
+    ///
+    /// Goes to the index as it is read on: a few entries at first, then more at a time, with no lock held in between.
+    /// What others put in meanwhile may be among them.
+    ///
+    /// ```
+    /// let map: lookaside::Map<u64, u64> = (0..100).map(|number| (number, number * number)).collect();
+    /// let reader = map.pin();
+    /// assert_eq!(reader.range(3..).map(|(_, square)| *square).take(2).collect::<Vec<_>>(), [9, 16]);
+    /// assert_eq!(reader.range(2..=3).count(), 2);
+    /// ```
+    pub fn range<Q, R>(&self, range: R) -> impl Iterator<Item = (&K, &V)>
+    where
+        Q: ?Sized,
+        K: Borrow<Q>,
+        R: RangeBounds<Q>,
+        I: Scan<Q, K, V>,
+    {
+        range_of(&self.map.index, self.token(), range)
+    }
+
     /// Shows the entries between two bounds, in order, until `visit` breaks. Goes to the index.
     ///
     /// The index is in the middle of its search while `visit` runs: it must not change the map. To take out what is
@@ -636,7 +655,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     /// # Panics
     /// If `visit` changes an index under a [`RwLock`](crate::RwLock), which this thread has locked. An index with locks
     /// of its own may wait for ever.
-    pub fn range<'r, Q>(
+    pub fn scan<'r, Q>(
         &'r self,
         from: Bound<&Q>,
         to: Bound<&Q>,

@@ -15,10 +15,11 @@ mod words;
 use std::borrow::Borrow;
 use std::cell::Cell;
 use std::hash::{BuildHasher, Hash};
-use std::ops::{Bound, ControlFlow};
+use std::ops::{Bound, ControlFlow, RangeBounds};
 use std::sync::Arc;
 
 use atomics::reclaim::free_in_turn;
+use equivalent::Equivalent;
 use parking_lot::Mutex;
 
 use crate::buffer::Buffer;
@@ -36,6 +37,7 @@ use crate::slb::{HitLines, Slb};
 use crate::stats::Counts;
 use crate::thread_state::{GROUP, ThreadState};
 use crate::word::Pointer;
+use crate::words::range as range_of;
 
 /// Where the dead wait, until there is no map any more.
 #[derive(Debug)]
@@ -261,11 +263,39 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     }
 
     /// The value of a key.
+    ///
+    /// It is sought by whatever it can be borrowed as, or by anything else that says when it means the same
+    /// ([`Equivalent`]), hashes as the key does and, where the index has an order, says what comes before
+    /// ([`Comparable`](crate::Comparable)): so keys of parts need not be made to be looked up.
+    ///
+    /// ```
+    /// use lookaside::{Comparable, Equivalent, OwnedMap};
+    /// use std::cmp::Ordering;
+    ///
+    /// #[derive(Hash)]
+    /// struct Parts<'s>(&'s str, u32);
+    ///
+    /// impl Equivalent<(String, u32)> for Parts<'_> {
+    ///     fn equivalent(&self, key: &(String, u32)) -> bool {
+    ///         (self.0, self.1) == (&key.0, key.1)
+    ///     }
+    /// }
+    ///
+    /// impl Comparable<(String, u32)> for Parts<'_> {
+    ///     fn compare(&self, key: &(String, u32)) -> Ordering {
+    ///         (self.0, self.1).cmp(&(&key.0, key.1))
+    ///     }
+    /// }
+    ///
+    /// let mut map = OwnedMap::<(String, u32), &str>::new();
+    /// map.insert(("rome".to_string(), 753), "founded");
+    /// assert_eq!(map.get(&Parts("rome", 753)), Some(&"founded"));
+    /// assert!(map.remove(&Parts("rome", 476)).is_none());
+    /// ```
     #[inline(always)]
     pub fn get<Q>(&self, key: &Q) -> Option<&V>
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V>,
     {
         Some(self.find(key)?.value())
@@ -274,8 +304,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     #[inline(always)]
     fn find<Q>(&self, key: &Q) -> Option<Found<'_, K, V>>
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V>,
     {
         // As in `MapRef::find`.
@@ -313,8 +342,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     #[inline]
     pub fn get_key_value<Q>(&self, key: &Q) -> Option<(&K, &V)>
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V>,
     {
         let found = self.find(key)?;
@@ -324,15 +352,14 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     #[inline(always)]
     fn look<Q>(&self, hash: u64, key: &Q) -> Option<Found<'_, K, V>>
     where
-        K: Borrow<Q>,
-        Q: Eq + ?Sized,
+        Q: Equivalent<K> + ?Sized,
     {
         // SAFETY, here and below: the table holds pointers of this map's entries, and forgets them before they are
         // freed, which is while nobody looks.
         let holds = |pointer| {
             // SAFETY: as above.
             let found = unsafe { Found::<K, V>::at(pointer) };
-            found.key().borrow() == key
+            key.equivalent(found.key())
         };
         let pointer = self.state.find_on_account(self.lines, hash, holds)?;
         // SAFETY: as above.
@@ -354,8 +381,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     /// If the slices differ in length.
     pub fn get_many<'m, Q>(&'m self, keys: &[&Q], values: &mut [Option<&'m V>])
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V>,
     {
         assert_eq!(keys.len(), values.len(), "one answer a key");
@@ -375,8 +401,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     #[inline]
     fn get_group<'m, Q>(&'m self, keys: &[&Q], values: &mut [Option<&'m V>])
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V>,
     {
         let lines = self.lines;
@@ -391,7 +416,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
             let found = unsafe { Found::<K, V>::at(pointer) };
             // SAFETY: `find_group` numbers the hashes, of which there are as many as keys, and as values.
             let (key, value) = unsafe { (keys.get_unchecked(i), values.get_unchecked(i)) };
-            let same = found.key().borrow() == *key;
+            let same = key.equivalent(found.key());
             if same {
                 value.set(Some(found.value()));
             }
@@ -580,8 +605,26 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         self.clear_slots(hash_of(&self.hashing, key));
     }
 
+    /// The entries of the keys in a range, in the index's order, as from the standard library's maps; none where the
+    /// range ends before it begins. Goes to the index.
+    ///
+    /// ```
+    /// let map: lookaside::OwnedMap<u64, u64> = (0..100).map(|number| (number, number * number)).collect();
+    /// assert_eq!(map.range(3..).map(|(_, square)| *square).take(2).collect::<Vec<_>>(), [9, 16]);
+    /// assert_eq!(map.range(2..=3).count(), 2);
+    /// ```
+    pub fn range<Q, R>(&self, range: R) -> impl Iterator<Item = (&K, &V)>
+    where
+        Q: ?Sized,
+        K: Borrow<Q>,
+        R: RangeBounds<Q>,
+        I: Scan<Q, K, V>,
+    {
+        range_of(self.index(), self.token(), range)
+    }
+
     /// Shows the entries between two bounds, in order, until `visit` breaks. Goes to the index.
-    pub fn range<'m, Q>(
+    pub fn scan<'m, Q>(
         &'m self,
         from: Bound<&Q>,
         to: Bound<&Q>,

@@ -111,10 +111,12 @@ impl<'t> HitLines<'t> {
     }
 }
 
-/// What admission by a log needs.
+/// What admission by a log needs. There is none without the feature `paper`.
 #[derive(Debug)]
 struct Log {
     table: LogTable,
+    /// What a key must have been logged more often than.
+    threshold: usize,
     /// Slots in use: while some are free, everyone enters. Emissions count what they fill, invalidations what they
     /// clear. In a line of its own: every hit reads what is beside it.
     filled: CachePadded<AtomicUsize>,
@@ -137,10 +139,12 @@ impl Slb {
     pub fn new(config: &Config) -> Result<Slb, CreateError> {
         config.check()?;
         let (log, sampling) = match config.admission {
-            Admission::Logged { sampling, .. } => {
+            #[cfg(feature = "paper")]
+            Admission::Logged { threshold, sampling } => {
                 let size = config.size.saturating_mul(config.log_ratio);
                 let table = LogTable::new(Slb::make(lines_of(size)?, config)?);
-                (Some(Box::new(Log { table, filled: CachePadded::new(AtomicUsize::new(0)) })), sampling)
+                let filled = CachePadded::new(AtomicUsize::new(0));
+                (Some(Box::new(Log { table, threshold: threshold.into(), filled })), sampling)
             }
             Admission::Sampled { sampling } => (None, sampling),
         };
@@ -246,13 +250,13 @@ impl Slb {
 
     /// Whether an emission with this hash is worth a lock. Counts it as an emission.
     pub fn wants(&self, hash: u64, random: &Random) -> bool {
-        match (&self.log, self.config.admission) {
+        match &self.log {
             // Counted here, before the stripe is locked: the log is a line of its own.
-            (Some(log), Admission::Logged { threshold, .. }) => {
+            Some(log) => {
                 log.in_use() < self.capacity()
-                    || self.sampled(random) && log.table.append(hash) > usize::from(threshold)
+                    || self.sampled(random) && log.table.append(hash) > log.threshold
             }
-            _ => self.sampled(random),
+            None => self.sampled(random),
         }
     }
 

@@ -1,12 +1,14 @@
-//! What both maps have in common of the standard library's words: their iterator, and the size of a table that nobody
+//! What both maps have in common of the standard library's words: their iterators, and the size of a table that nobody
 //! has chosen.
 
+use std::borrow::Borrow;
 use std::fmt;
-use std::iter::FusedIterator;
+use std::iter::{FusedIterator, from_fn};
+use std::ops::{Bound, ControlFlow, RangeBounds};
 
 use crate::config::Config;
 use crate::entry::{Found, Pin};
-use crate::index::Walk;
+use crate::index::{Scan, Walk};
 
 /// Of a table made for few entries: a page.
 const LEAST: usize = 4 << 10;
@@ -57,6 +59,44 @@ impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Iter<'_, K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list().entries(self.0.as_slice()).finish()
     }
+}
+
+/// Entries that a range reads from the index at first, and at most.
+const READ: (usize, usize) = (16, 1024);
+
+/// The entries in a range, in the index's order, which are read when they are asked for: a few at first, then more at a
+/// time, each time from behind the last. So who takes ten of a million reads sixteen, and no lock of the index is held
+/// while they are looked at.
+pub(crate) fn range<'m, Q, K, V, R, I>(
+    index: &'m I,
+    pin: Pin<'m>,
+    range: R,
+) -> impl Iterator<Item = (&'m K, &'m V)>
+where
+    Q: ?Sized,
+    K: Borrow<Q> + 'static,
+    V: 'static,
+    R: RangeBounds<Q>,
+    I: Scan<Q, K, V>,
+{
+    let (mut read, mut given, mut most) = (Vec::<Found<'m, K, V>>::new(), 0, READ.0);
+    from_fn(move || {
+        // The last time there were fewer than were asked for, once there is no more.
+        if given == read.len() && most > 0 {
+            let last = read.last().copied();
+            (read, given) = (Vec::with_capacity(most), 0);
+            let from = last.map_or(range.start_bound(), |last| Bound::Excluded(last.key().borrow()));
+            index.scan(from, range.end_bound(), &pin, &mut |found| {
+                read.push(found);
+                if read.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            });
+            most = if read.len() < most { 0 } else { READ.1.min(2 * most) };
+        }
+        let found = read.get(given)?;
+        given += 1;
+        Some((found.key(), found.value()))
+    })
+    .fuse()
 }
 
 #[cfg(test)]

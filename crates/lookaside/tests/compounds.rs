@@ -8,12 +8,12 @@ use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use crate::ledger::{Ledger, Name, Record, one_line, quiet, steps};
-use crate::random::Random;
 use lookaside::index::{Find, SharedDiscard, SharedStore};
 use lookaside::{
     Computed, Config, Handle, Hashing, Map, Mismatch, Operation, OwnedMap, PageKind, RandomState, RwLock,
     SharedBuffer,
 };
+use outside::Random;
 
 /// Few slots, so that the table has some keys and not all.
 fn small() -> Config {

@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use lookaside::{Config, CounterPolicy, CreateError, Front, Hashing, Lent, PageKind};
 use proptest::prelude::*;
 
-use crate::random::Random;
+use outside::Random;
 
 /// Of one bucket or two, and of more slots than there are keys.
 const SIZES: [usize; 2] = [128, 1 << 12];

@@ -10,9 +10,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use crate::ledger::{GONE, LUCK, Ledger, Name, Record, once_in, one_line, steps};
-use crate::random::Random;
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
 use lookaside::{Config, Found, Handle, Map, OwnedMap, PageKind, Pin, RandomState, SharedBuffer};
+use outside::Random;
 
 /// What the maps have.
 trait Kind: 'static {
@@ -216,7 +216,7 @@ fn use_shared<E: Kind>(map: &Map<E::Key, E::Value, Liar<E>>, ledger: &Arc<Ledger
                     reader.get_many(&keys.iter().collect::<Vec<_>>(), &mut values);
                     kept.extend(values.into_iter().flatten());
                 }
-                5 => reader.range(Bound::Unbounded, Bound::Unbounded, |_, value| {
+                5 => reader.scan(Bound::Unbounded, Bound::Unbounded, |_, value| {
                     kept.push(value);
                     ControlFlow::Break(())
                 }),
@@ -246,7 +246,7 @@ fn use_owned<E: Kind>(
             map.get_many(&keys.iter().collect::<Vec<_>>(), &mut values);
             kept.extend(values.into_iter().flatten());
             kept.extend(map.get(&(random.below(20) as u64)));
-            map.range(Bound::Unbounded, Bound::Unbounded, |_, value| {
+            map.scan(Bound::Unbounded, Bound::Unbounded, |_, value| {
                 kept.push(value);
                 ControlFlow::Break(())
             });

@@ -1,5 +1,6 @@
 //! The tests of this crate, but for what needs a program of its own: one program is linked once.
 
+mod borrowed_parts;
 mod bounds;
 mod compounds;
 mod destructors;
@@ -9,6 +10,7 @@ mod front;
 mod lies;
 mod model;
 mod monitor;
+mod ranges;
 mod reclamation;
 mod regressions;
 mod regressions_use;
@@ -20,4 +22,3 @@ mod valgrind;
 
 // What they share.
 mod ledger;
-mod random;

@@ -205,7 +205,9 @@ impl<I: Index> Face for Shared<'_, I> {
 
     fn range(&self, from: Bound<Key>, to: Bound<Key>, most: usize) -> Vec<(Key, u64)> {
         let mut shown = Vec::new();
-        self.reader.range(from.as_ref(), to.as_ref(), first(most, &mut shown));
+        self.reader.scan(from.as_ref(), to.as_ref(), first(most, &mut shown));
+        let ranged = self.reader.range::<Key, _>((from.as_ref(), to.as_ref())).take(most);
+        assert_eq!(ranged.map(|(key, value)| (*key, **value)).collect::<Vec<_>>(), shown);
         shown
     }
 
@@ -269,7 +271,9 @@ impl<I: Index> Face for OwnedMap<Key, Value, I, Narrow> {
 
     fn range(&self, from: Bound<Key>, to: Bound<Key>, most: usize) -> Vec<(Key, u64)> {
         let mut shown = Vec::new();
-        self.range(from.as_ref(), to.as_ref(), first(most, &mut shown));
+        self.scan(from.as_ref(), to.as_ref(), first(most, &mut shown));
+        let ranged = self.range::<Key, _>((from.as_ref(), to.as_ref())).take(most);
+        assert_eq!(ranged.map(|(key, value)| (*key, **value)).collect::<Vec<_>>(), shown);
         shown
     }
 

@@ -154,7 +154,7 @@ fn a_removal_while_the_index_is_walked_panics_instead_of_waiting_for_itself() {
         }
         let reader = map.pin();
         let walk = |change: &dyn Fn(u64)| {
-            reader.range(Bound::Unbounded, Bound::Unbounded::<&u64>, |&key, _| {
+            reader.scan(Bound::Unbounded, Bound::Unbounded::<&u64>, |&key, _| {
                 change(key);
                 ControlFlow::Continue(())
             });
@@ -169,7 +169,7 @@ fn a_removal_while_the_index_is_walked_panics_instead_of_waiting_for_itself() {
         // Nothing is locked any more, nothing is lost, and as the message says it works.
         assert_eq!(map.len(), 100);
         let mut odd = Vec::new();
-        reader.range(Bound::Unbounded, Bound::Unbounded::<&u64>, |&key, _| {
+        reader.scan(Bound::Unbounded, Bound::Unbounded::<&u64>, |&key, _| {
             odd.extend((key % 2 == 1).then_some(key));
             ControlFlow::Continue(())
         });
@@ -221,7 +221,7 @@ fn a_lookup_while_the_index_is_walked_does_not_wait_for_a_writer_who_waits_for_t
         let reader = map.pin();
         let mut found = 0;
         std::thread::scope(|scope| {
-            reader.range(Bound::Unbounded, Bound::Unbounded, |&key, _| {
+            reader.scan(Bound::Unbounded, Bound::Unbounded, |&key, _| {
                 if key == 0 {
                     scope.spawn(|| map.insert(100, 100));
                     // Until the writer waits: from then on nobody else is let in.

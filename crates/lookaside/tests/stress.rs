@@ -6,8 +6,6 @@
 //! version it saw must lie between. Two maps with equal keys share one table, so that nobody may see the other's; the
 //! table is resized, and its monitor switched on and off, all the while.
 
-mod random;
-
 use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, Ordering};
@@ -15,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use lookaside::index::{Find, SharedDiscard, SharedStore};
 use lookaside::{Config, Front, Handle, Map, PageKind, RandomState, RwLock, SharedBuffer};
-use random::Random;
+use outside::Random;
 
 const KEYS: usize = 1 << 10;
 const WRITERS: usize = 2;

@@ -8,11 +8,11 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use crate::ledger::{Ledger, Name, one_line, steps};
-use crate::random::Random;
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
 use lookaside::{
     Config, Counts, Found, Handle, Map, MapRef, OwnedMap, PageKind, Pin, RwLock, SharedBuffer, Sought,
 };
+use outside::Random;
 
 /// A tree that counts what it is asked to store and to find.
 struct Asked<V: 'static> {
@@ -92,7 +92,7 @@ impl<V> Discard<u64, Name, V> for Asked<V> {
 /// What a walk over the index shows.
 fn shown(reader: &MapRef<'_, Name, u64, Asked<u64>>) -> Vec<(u64, u64)> {
     let mut shown = Vec::new();
-    reader.range(Bound::<&u64>::Unbounded, Bound::Unbounded, |key, value| {
+    reader.scan(Bound::<&u64>::Unbounded, Bound::Unbounded, |key, value| {
         shown.push((key.number, *value));
         ControlFlow::Continue(())
     });
@@ -480,7 +480,7 @@ fn what_was_found_outlives_its_succession() {
     assert_eq!(map.pin().get(&7), Some(&0));
     let mut kept = Vec::new();
     let look = |kept: &mut Vec<_>, value| {
-        onlooker.range(Bound::<&u64>::Unbounded, Bound::Unbounded, |key: &Name, found: &u64| {
+        onlooker.scan(Bound::<&u64>::Unbounded, Bound::Unbounded, |key: &Name, found: &u64| {
             kept.push((key, found, value));
             ControlFlow::Continue(())
         });

@@ -10,9 +10,9 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use crate::ledger::{Ledger, Record, burn, fuse, once_in, one_line, steps};
-use crate::random::Random;
 use lookaside::index::{Discard, Find, Store};
 use lookaside::{Config, Handle, Map, OwnedMap, RwLock};
+use outside::Random;
 
 /// A key whose hash, order and equality are not to be relied on, and panic when a fuse burns down.
 #[derive(Debug)]

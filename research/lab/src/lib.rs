@@ -12,7 +12,7 @@
 //! | [`drive`] | a load generator and a trace player for cache servers |
 //! | [`subject`] | how whatever is measured is asked, and what comes of it |
 //! | `servers` | experiments on whole servers, ours and memcached |
-//! | `traces` | requests replayed on an index: Figure 15 of the SLB paper
+//! | `traces` | requests replayed on an index: Figure 15 of the SLB paper |
 //! | [`measure`] | pinning, taking turns, medians, time that counts |
 //! | [`machine`] | where numbers come from |
 //! | [`results`] | numbers as CSV |

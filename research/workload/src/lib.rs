@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`data`] | where recorded traces are found |
 //! | [`generated`] | traces of the shape of recorded ones, for who has none |
-//! | [`trace`] | recorded requests, read one at a time from four formats |
+//! | [`trace`] | recorded requests, read one at a time from six formats |
 //! | [`operation`] | what is asked of a cache |
 //! | [`key`] | keys as traces spell them, and keys made from a record's number |
 //! | [`popularity`] | which record is asked for: uniform, Zipfian three ways, latest, a published histogram |

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use lookaside_cache::engine::{
     Cache, Change, Commit, Config, Entry, Expiry, Hit, Put, Session, StoreError, Stored, Updated, Value, Verb,
 };
+use outside::Random;
 
 const KEYS: usize = 4096;
 const WRITERS: usize = 2;
@@ -22,17 +23,6 @@ const LOOKASIDES: [usize; 3] = [0, 64, 1 << 16];
 /// Fewer under the sanitizers, which set this: they look at every access, not at many of them.
 fn changes() -> usize {
     std::env::var("LOOKASIDE_STRESS_CHANGES").map_or(100_000, |changes| changes.parse().expect("a number"))
-}
-
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) as usize % limit
-    }
 }
 
 fn checksum(bytes: &[u8]) -> u64 {

@@ -4,7 +4,6 @@ use std::fmt;
 use std::iter::FusedIterator;
 use std::vec;
 
-use super::HashMap;
 use super::core::Walk;
 
 /// The entries of a map that is pinned: see [`HashMapRef::iter`](super::HashMapRef::iter).
@@ -18,7 +17,7 @@ pub struct Values<'p, K, V>(pub(super) Iter<'p, K, V>);
 
 /// The entries of a map that is given up.
 #[derive(Debug)]
-pub struct IntoIter<K, V>(vec::IntoIter<(K, V)>);
+pub struct IntoIter<K, V>(pub(super) vec::IntoIter<(K, V)>);
 
 impl<'p, K, V> Iterator for Iter<'p, K, V> {
     type Item = (&'p K, &'p V);
@@ -77,26 +76,5 @@ impl<K, V> fmt::Debug for Keys<'_, K, V> {
 impl<K, V> fmt::Debug for Values<'_, K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Values").finish_non_exhaustive()
-    }
-}
-
-impl<K, V, S> IntoIterator for HashMap<K, V, S> {
-    type Item = (K, V);
-    type IntoIter = IntoIter<K, V>;
-
-    /// The entries, in no order, moved out of the map.
-    fn into_iter(mut self) -> IntoIter<K, V> {
-        let mut entries = Vec::with_capacity(self.len());
-        self.core.drain(|key, value| entries.push((key, value)));
-        IntoIter(entries.into_iter())
-    }
-}
-
-impl<'p, K, V, S> IntoIterator for &'p super::HashMapRef<'_, K, V, S> {
-    type Item = (&'p K, &'p V);
-    type IntoIter = Iter<'p, K, V>;
-
-    fn into_iter(self) -> Iter<'p, K, V> {
-        self.iter()
     }
 }

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 
+use super::iter::{IntoIter, Iter};
 use super::{HashMap, HashMapRef};
 
 impl<K, V, S: Default> Default for HashMap<K, V, S> {
@@ -116,6 +117,27 @@ where
     V: Eq,
     S: BuildHasher,
 {
+}
+
+impl<K, V, S> IntoIterator for HashMap<K, V, S> {
+    type Item = (K, V);
+    type IntoIter = IntoIter<K, V>;
+
+    /// The entries, in no order, moved out of the map.
+    fn into_iter(mut self) -> IntoIter<K, V> {
+        let mut entries = Vec::with_capacity(self.len());
+        self.core.drain(|key, value| entries.push((key, value)));
+        IntoIter(entries.into_iter())
+    }
+}
+
+impl<'p, K, V, S> IntoIterator for &'p HashMapRef<'_, K, V, S> {
+    type Item = (&'p K, &'p V);
+    type IntoIter = Iter<'p, K, V>;
+
+    fn into_iter(self) -> Iter<'p, K, V> {
+        self.iter()
+    }
 }
 
 #[cfg(feature = "serde")]

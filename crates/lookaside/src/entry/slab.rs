@@ -31,12 +31,10 @@ use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::mem::offset_of;
 use std::ptr::{null_mut, with_exposed_provenance_mut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
-
-use super::Reclaimer;
 
 /// What comes before the entries.
 const HEADER: usize = 64;
@@ -75,16 +73,16 @@ impl Cut {
 
     /// The slab of the entry at this address.
     #[inline(always)]
-    fn slab_of(self, address: usize) -> *mut Slab {
+    fn slab_of<B>(self, address: usize) -> *mut Slab<B> {
         with_exposed_provenance_mut(address & !(self.slab - 1))
     }
 }
 
 /// A slab's header.
 #[repr(C)]
-struct Slab {
+struct Slab<B> {
     /// A share. It and the next do not change.
-    home: *const Reclaimer,
+    home: *const Slabs<B>,
     shard: usize,
     /// From here on under the shard's lock. The first of the places that were used, and are free: each names the next.
     free: *mut *mut u8,
@@ -92,24 +90,25 @@ struct Slab {
     begun: usize,
     used: usize,
     /// Those beside it in the list of those with free places.
-    before: *mut Slab,
-    behind: *mut Slab,
+    before: *mut Slab<B>,
+    behind: *mut Slab<B>,
 }
 
-const _: () = assert!(size_of::<Slab>() <= HEADER && offset_of!(Slab, home) == 0);
+const _: () = assert!(size_of::<Slab<()>>() <= HEADER && offset_of!(Slab<()>, home) == 0);
 
 /// The slabs of a shard that have free places.
-struct Shard {
-    roomy: *mut Slab,
+struct Shard<B> {
+    roomy: *mut Slab<B>,
 }
 
-// SAFETY: slabs are changed under the lock that the shard is in.
-unsafe impl Send for Shard {}
+// SAFETY: slabs are changed under the lock that the shard is in. What they share may be looked at and dropped by any
+// thread.
+unsafe impl<B: Send + Sync> Send for Shard<B> {}
 
-impl Shard {
+impl<B> Shard<B> {
     /// # Safety
     /// The slab is this shard's, and not in the list.
-    unsafe fn link(&mut self, slab: *mut Slab) {
+    unsafe fn link(&mut self, slab: *mut Slab<B>) {
         // SAFETY: the caller's promise, for this one, and the list's own for the other.
         unsafe {
             (*slab).before = null_mut();
@@ -123,7 +122,7 @@ impl Shard {
 
     /// # Safety
     /// The slab is in the list.
-    unsafe fn unlink(&mut self, slab: *mut Slab) {
+    unsafe fn unlink(&mut self, slab: *mut Slab<B>) {
         // SAFETY: the caller's promise, and so for those beside it.
         unsafe {
             let (before, behind) = ((*slab).before, (*slab).behind);
@@ -138,28 +137,41 @@ impl Shard {
     }
 }
 
-/// The slabs of one map.
-pub(super) struct Slabs {
-    shards: Box<[CachePadded<Mutex<Shard>>]>,
+/// The slabs of one map, and what has to be known of it where an entry is.
+pub(crate) struct Slabs<B> {
+    pub(super) beside: B,
+    /// The map is gone.
+    ended: AtomicBool,
+    shards: Box<[CachePadded<Mutex<Shard<B>>>]>,
 }
 
-impl Slabs {
+impl<B> Slabs<B> {
     /// For one thread or for many.
-    pub(super) fn new(shared: bool) -> Slabs {
+    pub(super) fn new(beside: B, shared: bool) -> Arc<Slabs<B>> {
         let shards = match shared {
             true => std::thread::available_parallelism().map_or(1, usize::from).clamp(1, MOST_SHARDS),
             false => 1,
         };
         let shard = |_| CachePadded::new(Mutex::new(Shard { roomy: null_mut() }));
-        Slabs { shards: (0..shards).map(shard).collect() }
+        Arc::new(Slabs { beside, ended: AtomicBool::new(false), shards: (0..shards).map(shard).collect() })
     }
-}
 
-impl Reclaimer {
-    /// A place for an entry, to be given back by [`give_back`].
+    /// All who looked at entries of the map have left.
+    pub(super) fn end(&self) {
+        // Release pairs with the acquire in `has_ended`.
+        self.ended.store(true, Ordering::Release);
+    }
+
+    #[inline(always)]
+    pub(super) fn has_ended(&self) -> bool {
+        // Acquire pairs with the release in `end`.
+        self.ended.load(Ordering::Acquire)
+    }
+
+    /// A place for an entry, to be given back by [`Slabs::give_back`].
     pub(super) fn place(self: &Arc<Self>, cut: Cut) -> *mut u8 {
-        let number = this_thread() % self.slabs.shards.len();
-        let mut shard = self.slabs.shards[number].lock();
+        let number = this_thread() % self.shards.len();
+        let mut shard = self.shards[number].lock();
         if shard.roomy.is_null() {
             let slab = self.slab(number, cut);
             // SAFETY: new.
@@ -186,9 +198,9 @@ impl Reclaimer {
         }
     }
 
-    fn slab(self: &Arc<Self>, shard: usize, cut: Cut) -> *mut Slab {
+    fn slab(self: &Arc<Self>, shard: usize, cut: Cut) -> *mut Slab<B> {
         // SAFETY: of more than no bytes.
-        let slab = unsafe { alloc(cut.layout()) }.cast::<Slab>();
+        let slab = unsafe { alloc(cut.layout()) }.cast::<Slab<B>>();
         if slab.is_null() {
             handle_alloc_error(cut.layout());
         }
@@ -200,9 +212,10 @@ impl Reclaimer {
         slab
     }
 
-    /// Gives empty slabs back to the allocator: no more entries will be made, but [`give_back`] gives back others.
+    /// Gives empty slabs back to the allocator: no more entries will be made, but [`Slabs::give_back`] gives back
+    /// others.
     pub(super) fn release(&self, cut: Cut) {
-        for shard in &self.slabs.shards {
+        for shard in &self.shards {
             let mut shard = shard.lock();
             let mut slab = shard.roomy;
             while !slab.is_null() {
@@ -221,49 +234,49 @@ impl Reclaimer {
             }
         }
     }
-}
 
-/// Whose the entry at this address is.
-///
-/// # Safety
-/// It lies in a slab of this cut, in a place that is not given back.
-#[inline(always)]
-pub(super) unsafe fn home(address: usize, cut: Cut) -> *const Reclaimer {
-    // SAFETY: the slab stays while one of its places is used, and this part of it does not change.
-    unsafe { (*cut.slab_of(address)).home }
-}
+    /// Whose the entry at this address is.
+    ///
+    /// # Safety
+    /// It lies in a slab of this cut and of such a home, in a place that is not given back.
+    #[inline(always)]
+    pub(super) unsafe fn home(address: usize, cut: Cut) -> *const Slabs<B> {
+        // SAFETY: the slab stays while one of its places is used, and this part of it does not change.
+        unsafe { (*cut.slab_of::<B>(address)).home }
+    }
 
-/// Gives a place back. What it belongs to may go with it.
-///
-/// # Safety
-/// [`Reclaimer::place`] gave this place, for this cut, and nobody uses it any more. Once.
-pub(super) unsafe fn give_back(place: *mut u8, cut: Cut) {
-    let slab = cut.slab_of(place.expose_provenance());
-    // SAFETY: the slab stays while one of its places is used, as this one is until the lock is held; it has a share of
-    // its home, and the home stays until that is dropped, below, behind the lock.
-    let emptied = unsafe {
-        let home = &*(*slab).home;
-        let mut shard = home.slabs.shards[(*slab).shard].lock();
-        let free = place.cast::<*mut u8>();
-        free.write((*slab).free.cast());
-        (*slab).free = free;
-        if (*slab).used == cut.places {
-            shard.link(slab);
-        }
-        (*slab).used -= 1;
-        let only = shard.roomy == slab && (*slab).behind.is_null();
-        let goes = (*slab).used == 0 && (!only || home.has_ended());
-        if goes {
-            shard.unlink(slab);
-        }
-        goes
-    };
-    if emptied {
-        // SAFETY: nothing in it is used, and nobody comes to it any more; made by `slab`, whose share this is.
-        unsafe {
-            let home = (*slab).home;
-            dealloc(slab.cast(), cut.layout());
-            drop(Arc::from_raw(home));
+    /// Gives a place back. What it belongs to may go with it.
+    ///
+    /// # Safety
+    /// [`Slabs::place`] of this type gave this place, for this cut, and nobody uses it any more. Once.
+    pub(super) unsafe fn give_back(place: *mut u8, cut: Cut) {
+        let slab = cut.slab_of::<B>(place.expose_provenance());
+        // SAFETY: the slab stays while one of its places is used, as this one is until the lock is held; it has a share
+        // of its home, and the home stays until that is dropped, below, behind the lock.
+        let emptied = unsafe {
+            let home = &*(*slab).home;
+            let mut shard = home.shards[(*slab).shard].lock();
+            let free = place.cast::<*mut u8>();
+            free.write((*slab).free.cast());
+            (*slab).free = free;
+            if (*slab).used == cut.places {
+                shard.link(slab);
+            }
+            (*slab).used -= 1;
+            let only = shard.roomy == slab && (*slab).behind.is_null();
+            let goes = (*slab).used == 0 && (!only || home.has_ended());
+            if goes {
+                shard.unlink(slab);
+            }
+            goes
+        };
+        if emptied {
+            // SAFETY: nothing in it is used, and nobody comes to it any more; made by `slab`, whose share this is.
+            unsafe {
+                let home = (*slab).home;
+                dealloc(slab.cast(), cut.layout());
+                drop(Arc::from_raw(home));
+            }
         }
     }
 }
@@ -304,17 +317,9 @@ mod tests {
         check::<[u8; 1 << 20]>();
         check::<Aligned>();
     }
-    struct Nowhere;
-
-    impl crate::entry::Reclaim for Nowhere {
-        fn retire(self: Arc<Self>, _: crate::entry::Dead) {}
-
-        unsafe fn forget(&self, _: crate::entry::Dead) {}
-    }
-
-    fn roomy(home: &Reclaimer) -> Vec<usize> {
+    fn roomy(home: &Slabs<()>) -> Vec<usize> {
         let mut used = Vec::new();
-        for shard in &home.slabs.shards {
+        for shard in &home.shards {
             let mut slab = shard.lock().roomy;
             while !slab.is_null() {
                 // SAFETY: in the list, and no other thread is here.
@@ -332,7 +337,7 @@ mod tests {
     fn places_are_used_again_and_empty_slabs_go() {
         type Entry = [u64; 4];
         let cut = Cut::of::<Entry>();
-        let home = Reclaimer::of(Arc::new(Nowhere), false);
+        let home = Slabs::new((), false);
         let mut random = 1u64;
         for round in 0..3u64 {
             let many = 5 * cut.places + 3;
@@ -350,24 +355,24 @@ mod tests {
                 random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
                 let place = places.swap_remove((random >> 33) as usize % places.len());
                 // SAFETY: of this cut, once.
-                unsafe { give_back(place.cast(), cut) };
+                unsafe { Slabs::<()>::give_back(place.cast(), cut) };
             }
             assert_eq!((roomy(&home), Arc::strong_count(&home)), (vec![0], 2), "one is kept");
         }
         // One that is in use outlives the map's word that it is gone.
         let place = home.place(cut);
-        home.ended.store(true, Ordering::Release);
+        home.end();
         home.release(cut);
         assert_eq!(Arc::strong_count(&home), 2);
         // SAFETY: as above.
-        unsafe { give_back(place, cut) };
+        unsafe { Slabs::<()>::give_back(place, cut) };
         assert_eq!((roomy(&home).len(), Arc::strong_count(&home)), (0, 1));
     }
 
     #[test]
     fn threads_take_and_give_back_each_others_places() {
         let cut = Cut::of::<[u64; 4]>();
-        let home = Reclaimer::of(Arc::new(Nowhere), true);
+        let home = Slabs::new((), true);
         let (give, take) = std::sync::mpsc::channel::<usize>();
         std::thread::scope(|scope| {
             for thread in 0..2u64 {
@@ -389,7 +394,7 @@ mod tests {
                     unsafe {
                         let [first, others @ ..] = place.read();
                         assert_eq!(others, [first; 3]);
-                        give_back(place.cast(), cut);
+                        Slabs::<()>::give_back(place.cast(), cut);
                     }
                 }
             });

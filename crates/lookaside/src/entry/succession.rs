@@ -53,62 +53,26 @@
 //! together*: what the table has not applied yet, it must not throw out. *A first that lets go of its successor when
 //! the index gives it back*: whoever found the first before would find its old value, a write too late.
 
-use std::mem::{ManuallyDrop, offset_of};
-use std::ptr::{NonNull, with_exposed_provenance, with_exposed_provenance_mut};
+use std::mem::{ManuallyDrop, needs_drop, offset_of};
+use std::ptr::with_exposed_provenance;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::Ordering;
 
 use atomics::reclaim::Guard;
 
-use super::slab::{Cut, home};
-use super::{Draft, Entry, Found, Handle, Reclaimer, Word};
+use super::found::{Entry, Found};
+use super::handle::{Draft, Handle};
+use super::reclaim::Reclaimer;
+use super::slab::Cut;
+use super::word::Word;
 use crate::word::Pointer;
 
-/// Of a first: the address of its successor, whose one handle it owns, or zero. Of a successor: the address of its
-/// first, and the lowest bit set. Changed under the stripe of the entry's hash.
-#[derive(Debug, Default)]
-pub(super) struct Place(AtomicUsize);
-
-/// The lowest bit of a successor's place: entries lie at multiples of eight.
-const SUCCEEDS: usize = 1;
-
-impl Place {
-    /// The successor's address, where this is a first's.
-    #[inline(always)]
-    pub(super) fn successor(&self) -> Option<usize> {
-        // Acquire pairs with the release in `set`: the successor is seen as it was made.
-        let word = self.0.load(Ordering::Acquire);
-        (word != 0 && word & SUCCEEDS == 0).then_some(word)
-    }
-
-    /// The first's address, where this is a successor's.
-    #[inline(always)]
-    fn first(&self) -> Option<usize> {
-        // Relaxed: a successor has it from before it was published.
-        let word = self.0.load(Ordering::Relaxed);
-        (word & SUCCEEDS != 0).then_some(word & !SUCCEEDS)
-    }
-
-    /// Names this handle's entry as the successor, and owns the handle.
-    fn set<K, V>(&self, successor: Handle<K, V>) {
-        // Release pairs with the acquire in `successor`.
-        self.0.store(successor.into_raw(), Ordering::Release);
-    }
-
-    /// Makes this that of a successor of the first at this address. Before the successor is published.
-    fn succeeds(&self, first: usize) {
-        self.0.store(first | SUCCEEDS, Ordering::Relaxed);
-    }
+/// Whether values of this type may stay behind when they have been replaced: see the head of this file.
+pub(crate) const fn may_stay<V>() -> bool {
+    !needs_drop::<V>()
 }
 
 impl<K: 'static, V: 'static> Handle<K, V> {
-    /// Its entry's successor, or its entry.
-    #[inline(always)]
-    pub(super) fn newest(&self) -> NonNull<Entry<K, V>> {
-        let successor = self.entry().place.successor();
-        successor.and_then(|address| NonNull::new(with_exposed_provenance_mut(address))).unwrap_or(self.0)
-    }
-
     /// A share of the successor of an entry that an index has given back.
     ///
     /// # Safety
@@ -132,7 +96,7 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
     pub(crate) fn share(self) -> Option<Handle<K, V>> {
         // Not a forgotten one's, whose only handle a map counts on.
         let may = |word| Word::handles(word) > 0 && !Word::is_forgotten(word);
-        self.entry().word.share(may).then_some(Handle(self.entry))
+        self.entry().word.share(may).then(|| Handle(self.entry))
     }
 
     /// Lets `next` succeed this entry; gives this one back. Gives back `next` if that is for the index to do: if no
@@ -152,7 +116,9 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
         let Some(address) = entry.place.first() else {
             // SAFETY: found, so it is there, and so are its slab and its home.
             let successions = unsafe {
-                &(*home(self.entry.as_ptr().expose_provenance(), Cut::of::<Entry<K, V>>())).successions
+                &(*Reclaimer::home(self.entry.as_ptr().expose_provenance(), Cut::of::<Entry<K, V>>()))
+                    .beside
+                    .successions
             };
             // A first that has a successor is not in the table, unless by an index that lies.
             if entry.place.successor().is_some() || successions.load(Ordering::Relaxed) >= most {
@@ -162,7 +128,7 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
             successions.fetch_add(1, Ordering::Relaxed);
             let next = next.handle();
             next.entry().place.succeeds(self.entry.as_ptr().expose_provenance());
-            entry.place.set(next);
+            entry.place.set(next.into_raw());
             entry.set_succeeded();
             return Ok(share);
         };
@@ -178,7 +144,7 @@ impl<K: 'static, V: 'static> Found<'_, K, V> {
         let last = Word::handles(word) == 1 && !Word::is_forgotten(word);
         let next = next.handle();
         next.entry().place.succeeds(address);
-        first.place.set(next);
+        first.place.set(next.into_raw());
         // The place has let go of this one.
         let replaced = Handle(self.entry);
         match guard {

@@ -1,5 +1,10 @@
+use std::hash::Hasher;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use super::found::Entry;
+use super::handle::free;
+use super::word::Word;
 use super::*;
 use crate::config::Config;
 use crate::index::{Find, SharedDiscard, SharedStore};
@@ -251,4 +256,31 @@ fn what_was_removed_is_had_when_nobody_sees_it() {
     assert_eq!((*first, *second), (1, 2));
     drop(owned);
     assert_eq!((first.into_value(), second.into_value()), (1, 2));
+}
+
+/// Lets nothing go.
+struct Holds;
+
+impl Reclaim for Holds {
+    fn retire(self: Arc<Self>, _: Dead) {}
+
+    unsafe fn forget(&self, _: Dead) {}
+}
+
+/// Who asked for a share of an entry that had none left was refused, and yet counted off a handle that there was not:
+/// the entry then seemed to have more than can be counted.
+#[test]
+fn an_entry_without_handles_has_none_to_share() {
+    let home = Reclaimer::of(Arc::new(Holds), false);
+    let handle = Draft::new(7u64, 70u64, u64::MAX, &home).handle();
+    // SAFETY: freed below.
+    let found = handle.found(&unsafe { Pin::new(&home) }).unwrap();
+    drop(handle);
+    let word = || found.entry().word.load(Ordering::Relaxed);
+    let before = word();
+    assert_eq!(Word::handles(before), 0);
+    assert!(found.share().is_none() && found.share().is_none());
+    assert_eq!(word(), before);
+    // SAFETY: its only handle is gone, and nobody was told of it.
+    unsafe { free::<u64, u64>(found.entry.as_ptr().cast(), std::ptr::null()) };
 }

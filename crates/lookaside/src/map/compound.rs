@@ -28,12 +28,12 @@
 //! Rejected: *a closure that is called again until nobody has interfered*, as papaya's: it needs no rule about what it
 //! may do, but then one that changes its own key never ends, and one that counts its calls counts wrong.
 
-use std::borrow::Borrow;
 use std::convert::Infallible;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 
 use atomics::{Hold, Within, held};
+use equivalent::Equivalent;
 
 use super::{Map, MapRef};
 use crate::buffer::Write;
@@ -97,6 +97,7 @@ impl<V: fmt::Debug> std::error::Error for OccupiedError<'_, V> {}
 
 /// Why [`MapRef::compare_exchange`] has changed nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Mismatch<V> {
     /// The key has another value; this is what was not put in.
     Different(V),
@@ -166,8 +167,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     /// Begins a write of this key, and finds what it has, by the table if that knows.
     fn write_and_look<Q>(&self, hash: u64, key: &Q) -> (Write<'_>, Option<Current<'_, K, V>>)
     where
-        K: Borrow<Q>,
-        Q: Eq + ?Sized,
+        Q: Equivalent<K> + ?Sized,
         I: Find<Q, K, V>,
     {
         self.may_write();
@@ -175,7 +175,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         let write = self.visit.write_over(hash, |pointer| {
             // SAFETY: as in `look`.
             let found = unsafe { Found::<K, V>::at(pointer) };
-            let same = found.key().borrow() == key && found.is_of(hash);
+            let same = key.equivalent(found.key()) && found.is_of(hash);
             if same {
                 known = Some(found);
             }
@@ -436,8 +436,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     /// If `is_over` changes this map, or another behind the same buffer.
     pub fn remove_if<Q>(&self, key: &Q, is_over: impl FnOnce(&K, &V) -> bool) -> Option<Removed<K, V>>
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V> + SharedDiscard<Q, K, V>,
     {
         let hash = self.hash(key);
@@ -526,8 +525,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
     #[inline]
     pub fn get_with<Q, R>(&self, key: &Q, look: impl FnOnce(&V) -> R) -> Option<R>
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V>,
     {
         self.pin().get(key).map(look)
@@ -537,8 +535,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
     #[inline]
     pub fn contains_key<Q>(&self, key: &Q) -> bool
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V>,
     {
         self.pin().contains_key(key)
@@ -677,8 +674,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
     /// As there.
     pub fn remove_if<Q>(&self, key: &Q, is_over: impl FnOnce(&K, &V) -> bool) -> Option<Removed<K, V>>
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V> + SharedDiscard<Q, K, V>,
     {
         self.pin().remove_if(key, is_over)

@@ -4,11 +4,12 @@
 //! and then goes over that: no lock is held meanwhile, and the map may be used and changed. What others put in after
 //! the list was taken is not in it.
 
-use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 
 use super::{Map, MapRef};
+use equivalent::Equivalent;
+
 use crate::config::{Config, CreateError};
 use crate::entry::Removed;
 use crate::folding::RandomState;
@@ -138,8 +139,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     #[inline]
     pub fn contains_key<Q>(&self, key: &Q) -> bool
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V>,
     {
         self.get(key).is_some()

@@ -3,11 +3,12 @@
 
 #![allow(unsafe_code)]
 
-use std::borrow::Borrow;
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
 
 use super::OwnedMap;
+use equivalent::Equivalent;
+
 use crate::config::{Config, CreateError};
 use crate::entry::{Draft, Found, Removed};
 use crate::folding::RandomState;
@@ -117,8 +118,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     #[inline]
     pub fn contains_key<Q>(&self, key: &Q) -> bool
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V>,
     {
         self.get(key).is_some()
@@ -137,8 +137,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     /// Where an index may have shown its handles to others, it cannot be had: see [`Exclusive`].
     pub fn get_mut<Q>(&mut self, key: &Q) -> Option<&mut V>
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V> + Exclusive<K, V>,
     {
         // SAFETY: by the owner, alone; and the index is exclusive.
@@ -186,8 +185,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     /// Takes an entry out if `is_over` says so, who sees it.
     pub fn remove_if<Q>(&mut self, key: &Q, is_over: impl FnOnce(&K, &V) -> bool) -> Option<Removed<K, V>>
     where
-        K: Borrow<Q>,
-        Q: Hash + Eq + ?Sized,
+        Q: Hash + Equivalent<K> + ?Sized,
         I: Find<Q, K, V> + Discard<Q, K, V>,
     {
         let found = self.find(key)?;

@@ -12,7 +12,7 @@ use std::sync::{Arc, Once};
 
 use lookaside::{Config, PageKind};
 
-use crate::random::Random;
+use outside::Random;
 
 pub(crate) fn one_line() -> Config {
     Config::with_size(64).pages(PageKind::Base)

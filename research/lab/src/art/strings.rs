@@ -158,7 +158,7 @@ where
                 let mut shown = 0;
                 for key in requests.iter() {
                     let mut left = RANGE;
-                    reader.range(Bound::Included(key), Bound::Unbounded, |_, record| {
+                    reader.scan(Bound::Included(key), Bound::Unbounded, |_, record| {
                         shown += record;
                         left -= 1;
                         if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -115,32 +115,29 @@ impl<'s, const N: usize> Queues<'s, N> {
     }
 }
 
-/// Strict least recently used.
-pub(super) struct Lru<'s> {
+/// What one queue has at most so many bytes of. Policies differ in what a hit does and in who goes.
+struct Bounded<'s> {
     queue: Queues<'s, 1>,
     capacity: u64,
 }
 
-impl<'s> Lru<'s> {
-    pub(super) fn new(sizes: &'s [u32], capacity: u64) -> Self {
-        Lru { queue: Queues::new(sizes), capacity }
+impl<'s> Bounded<'s> {
+    fn new(sizes: &'s [u32], capacity: u64) -> Self {
+        Bounded { queue: Queues::new(sizes), capacity }
     }
-}
 
-impl Eviction for Lru<'_> {
-    fn request(&mut self, key: u32) -> bool {
-        let Lru { queue, capacity } = self;
-        if queue.place(key) == 0 {
-            queue.shift(0, key);
-            return true;
-        }
-        if queue.size(key) <= *capacity {
-            while queue.bytes(0) + queue.size(key) > *capacity {
-                queue.remove(queue.oldest(0));
+    fn has(&self, key: u32) -> bool {
+        self.queue.place(key) == 0
+    }
+
+    /// Lets a key in, if the whole can hold it. `evict` takes one out.
+    fn admit(&mut self, key: u32, mut evict: impl FnMut(&mut Queues<'s, 1>)) {
+        if self.queue.size(key) <= self.capacity {
+            while self.queue.bytes(0) + self.queue.size(key) > self.capacity {
+                evict(&mut self.queue);
             }
-            queue.push(0, key);
+            self.queue.push(0, key);
         }
-        false
     }
 
     fn items(&self) -> usize {
@@ -148,24 +145,47 @@ impl Eviction for Lru<'_> {
     }
 }
 
+/// Strict least recently used.
+pub(super) struct Lru<'s>(Bounded<'s>);
+
+impl<'s> Lru<'s> {
+    pub(super) fn new(sizes: &'s [u32], capacity: u64) -> Self {
+        Lru(Bounded::new(sizes, capacity))
+    }
+}
+
+impl Eviction for Lru<'_> {
+    fn request(&mut self, key: u32) -> bool {
+        let hit = self.0.has(key);
+        match hit {
+            true => self.0.queue.shift(0, key),
+            false => self.0.admit(key, |queue| queue.remove(queue.oldest(0))),
+        }
+        hit
+    }
+
+    fn items(&self) -> usize {
+        self.0.items()
+    }
+}
+
 /// SIEVE.
 pub(super) struct Sieve<'s> {
-    queue: Queues<'s, 1>,
-    capacity: u64,
+    kept: Bounded<'s>,
     hand: u32,
 }
 
 impl<'s> Sieve<'s> {
     pub(super) fn new(sizes: &'s [u32], capacity: u64) -> Self {
-        Sieve { queue: Queues::new(sizes), capacity, hand: NONE }
+        Sieve { kept: Bounded::new(sizes, capacity), hand: NONE }
     }
 
-    fn evict(&mut self) {
+    fn evict(queue: &mut Queues<1>, hand: &mut u32) {
         loop {
-            let here = if self.hand == NONE { self.queue.oldest(0) } else { self.hand };
-            self.hand = self.queue.nodes[here as usize].newer;
-            if std::mem::take(self.queue.mark(here)) == 0 {
-                return self.queue.remove(here);
+            let here = if *hand == NONE { queue.oldest(0) } else { *hand };
+            *hand = queue.nodes[here as usize].newer;
+            if std::mem::take(queue.mark(here)) == 0 {
+                return queue.remove(here);
             }
         }
     }
@@ -173,21 +193,17 @@ impl<'s> Sieve<'s> {
 
 impl Eviction for Sieve<'_> {
     fn request(&mut self, key: u32) -> bool {
-        if self.queue.place(key) == 0 {
-            *self.queue.mark(key) = 1;
-            return true;
+        let Sieve { kept, hand } = self;
+        let hit = kept.has(key);
+        match hit {
+            true => *kept.queue.mark(key) = 1,
+            false => kept.admit(key, |queue| Sieve::evict(queue, hand)),
         }
-        if self.queue.size(key) <= self.capacity {
-            while self.queue.bytes(0) + self.queue.size(key) > self.capacity {
-                self.evict();
-            }
-            self.queue.push(0, key);
-        }
-        false
+        hit
     }
 
     fn items(&self) -> usize {
-        self.queue.queues[0].items
+        self.kept.items()
     }
 }
 

@@ -4,7 +4,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::ChartError;
-use super::chart::{Axis, CHARACTER, GRID, INK, TEXT, diamond, short, shortened, text};
+use super::axis::{Axis, CHARACTER, GRID, INK, TEXT, diamond, short, shortened, text};
 
 /// The height of a bar, with what parts it from the next.
 const BAR: u32 = 22;

@@ -6,6 +6,7 @@
 //! themselves (`details`). On a dark screen it is dark: the pictures' colours are replaced by the style. Nothing is
 //! left out: what was skipped, missed or lost stands there as in the text.
 
+mod axis;
 mod bars;
 mod chart;
 mod stack;
@@ -18,7 +19,8 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use crate::experiment::{Definition, ExperimentError, Outcome};
 use crate::report::{MISSED, QUICK, Report, Table, is_number};
 use crate::results::Row;
-use chart::{Mark, PALETTE, Panel};
+use axis::PALETTE;
+use chart::{Mark, Panel};
 use stack::{SUMS, Stack};
 
 /// A picture could not be drawn.

@@ -5,8 +5,8 @@
 //! page's affair.
 
 use super::ChartError;
+use super::axis::{Axis, PALETTE};
 use super::bars::{self, Bar};
-use super::chart::{Axis, PALETTE};
 use crate::results::Row;
 
 /// What the names of parts begin with.

@@ -3,7 +3,7 @@
 
 use plotters::style::RGBColor;
 
-use super::chart::{GRID, INK, PALETTE, PAPER};
+use super::axis::{GRID, INK, PALETTE, PAPER};
 
 const SHEET: &str = include_str!("style.css");
 

@@ -3,7 +3,7 @@
 use lookaside::{Config, CounterPolicy};
 use serde::Deserialize;
 
-use super::contestant::{Entrant, Made};
+use super::entrant::{Entrant, Made};
 
 /// An index alone, or how a table stands in front of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]

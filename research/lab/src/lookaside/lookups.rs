@@ -16,111 +16,20 @@
 //! An index that learns (our tree, reorganised) is warmed too, and laid out by what it was asked for before anything is
 //! timed. What one behind a table learns is what the table misses: the keys that the table holds need no paths.
 
-use serde::Deserialize;
-
-use super::contestant::{Contestant, Entrant, Made, Partitioned, fill};
-use super::draws::{Drawn, Draws, Mix, Point};
+use super::contestant::{Contestant, Partitioned, fill};
+use super::draws::{Drawn, Draws, Mix};
+use super::entrant::{Entrant, Made};
 use super::entrants::own_entrants;
 use super::form::{Form, configuration};
 use super::machine_limit::Regions;
+use super::parameters::{Chosen, Place};
 use super::rates::{MACHINE, Part, Rates, Runner};
 use super::visit::Lot;
 use crate::experiment::{ExperimentError, Session, expect};
 use crate::measure::{Resident, in_parallel, name_threads, release_freed_memory, turns};
 use crate::subject::Call;
 
-/// What the definitions of this kind say.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Parameters {
-    /// The indexes, by name.
-    #[serde(default)]
-    indexes: Vec<String>,
-    /// What is measured of each.
-    #[serde(default)]
-    forms: Vec<Form>,
-    /// Instead, an index in a form each.
-    #[serde(default)]
-    contestants: Vec<Chosen>,
-    /// Records in each index.
-    records: usize,
-    /// Bytes of a key: 8 or 24. Values are of 64.
-    #[serde(default = "long_keys")]
-    key_bytes: usize,
-    /// What is asked for, of which tables.
-    pub(super) points: Vec<Point>,
-    /// Draws that warm the tables at each point.
-    warm_up: usize,
-    /// Requests of one thread in one timed part; a tenth as many go before, untimed.
-    operations: usize,
-    /// Numbers of threads.
-    #[serde(default = "one_thread")]
-    threads: Vec<usize>,
-    /// Writes in a hundred requests: each share is measured.
-    #[serde(default = "only_lookups")]
-    sets: Vec<u32>,
-    /// The same, of writes that change a value in its place: no entry comes or goes. One key at a time.
-    #[serde(default)]
-    renewals: Vec<u32>,
-    /// All records alike, instead of Zipfian.
-    #[serde(default)]
-    uniform: bool,
-    /// An index for each thread, with its share of the records and of the table.
-    #[serde(default)]
-    partitioned: bool,
-    /// All forms of an index at once in memory.
-    #[serde(default = "yes")]
-    together: bool,
-    /// All forms of all indexes at once in memory.
-    #[serde(default)]
-    side_by_side: bool,
-    /// Ratios are to the first that is named, not to each index alone.
-    #[serde(default)]
-    pub(super) beside_the_first: bool,
-    /// Also measure, in each run, what the machine can do.
-    #[serde(default)]
-    machine: bool,
-}
-
-fn long_keys() -> usize {
-    24
-}
-
-fn one_thread() -> Vec<usize> {
-    vec![1]
-}
-
-fn only_lookups() -> Vec<u32> {
-    vec![0]
-}
-
-fn yes() -> bool {
-    true
-}
-
-/// An index, alone or with a table in front.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Chosen {
-    index: String,
-    form: Form,
-}
-
-impl Parameters {
-    /// All that take part, index by index.
-    fn chosen(&self) -> Vec<Chosen> {
-        let of = |index: &String| {
-            let index = index.clone();
-            self.forms.iter().map(move |&form| Chosen { index: index.clone(), form })
-        };
-        self.indexes.iter().flat_map(of).chain(self.contestants.iter().cloned()).collect()
-    }
-
-    fn mixes(&self) -> Vec<Mix> {
-        let sets = self.sets.iter().map(|&sets| if sets == 0 { Mix::Lookups } else { Mix::Sets(sets) });
-        sets.chain(self.renewals.iter().map(|&share| Mix::Renewals(share))).collect()
-    }
-}
+pub use super::parameters::Parameters;
 
 /// The kind, with the indexes of this crate.
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
@@ -159,21 +68,6 @@ pub fn run_with(
         other => {
             Err(ExperimentError::machine(format!("keys of {other} bytes: there are keys of 8 and of 24")))
         }
-    }
-}
-
-/// An index in a form, by its number among all that take part.
-#[derive(Clone, Copy)]
-pub(super) struct Place<'e, const N: usize> {
-    pub(super) number: usize,
-    pub(super) index: &'e str,
-    entrant: &'e Entrant<N>,
-    pub(super) form: Form,
-}
-
-impl<const N: usize> Place<'_, N> {
-    pub(super) fn name(&self) -> String {
-        configuration(self.index, self.form)
     }
 }
 

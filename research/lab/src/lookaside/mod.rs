@@ -12,11 +12,12 @@
 //! | `cuckoo_table` | ours |
 //! | `radix_tree` | our adaptive radix tree |
 //! | `items` | what tables of words store: the second unsafe page, beside those of the tables |
-//! | `entrants` | naming an index in a definition |
+//! | `entrant`, `entrants` | naming an index in a definition: what one is, and ours |
 //! | `model`, `history` | the tests that every index passes: of one thread, and of several |
 //! | `draws` | which records are asked for |
 //! | `stlt` | STLT-SW before an index, for one thread: the third unsafe page |
 //! | `form` | how a table stands in front of an index, or none |
+//! | `parameters` | what a definition of kind `slb-lookups` says |
 //! | `rates` | what was measured, and the rows that it comes to |
 //! | `lookups` | kind `slb-lookups`: Figures 7 to 13, the bars, STLT-SW beside it, and where it loses |
 //! | `machine_limit` | what the machine can do: prefetched random lines |
@@ -35,6 +36,7 @@ pub(crate) mod chaining;
 mod contestant;
 mod cuckoo_table;
 mod draws;
+mod entrant;
 mod entrants;
 mod form;
 pub mod history;
@@ -45,6 +47,7 @@ pub mod lookups;
 mod machine_limit;
 pub mod model;
 mod on_paper;
+mod parameters;
 mod radix_tree;
 mod rates;
 mod record;
@@ -57,9 +60,8 @@ pub mod visit;
 mod warm_up;
 pub mod yardstick;
 
-pub use contestant::{
-    Abilities, Contestant, Entrant, Made, Make, MakeBehindStlt, MakeFronted, OwnedIndex, SharedIndex, fill,
-};
+pub use contestant::{Abilities, Contestant, Make, OwnedIndex, SharedIndex, fill};
+pub use entrant::{Entrant, Made, MakeBehindStlt, MakeFronted};
 pub use entrants::own_entrants;
 pub use lookaside::RwLock;
 pub use record::{Key, Value};

@@ -8,7 +8,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use lookaside::{Config, OwnedMap, Random};
 
-use super::contestant::{Contestant, Entrant, Made, OwnedIndex};
+use super::contestant::{Contestant, OwnedIndex};
+use super::entrant::{Entrant, Made};
 use super::record::{Key, Value};
 use super::visit::{BATCH, Request};
 use crate::subject::{Call, Tally};

@@ -14,7 +14,8 @@ use lookaside::index::{Find, SharedStore, View};
 use lookaside::{Found, Pin};
 use parking_lot::Mutex;
 
-use super::contestant::{Abilities, Contestant, Entrant, Learner, Learns, Make};
+use super::contestant::{Abilities, Contestant, Learner, Learns, Make};
+use super::entrant::Entrant;
 use super::indexes::Handled;
 use super::record::{Key, Value};
 use super::visit::{Answer, BATCH, Lot, Request, Visit, in_turn};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::draws::Mix;
 use super::form::Form;
-use super::lookups::{Parameters, Place};
+use super::parameters::{Parameters, Place};
 use crate::experiment::Session;
 use crate::measure::name_threads;
 use crate::subject::Call;

@@ -8,14 +8,11 @@ use std::time::Duration;
 
 use lookaside::{Config, Counts, CreateError};
 
-use super::requests::{Operation, Request};
+use super::requests::{Key, Operation, Request};
 use crate::lookaside::beside::{Beside, Record, Records, Session};
 use crate::lookaside::chaining::Chaining;
 use crate::measure::Stopwatch;
 use crate::measure::epochs::{self, Guard};
-
-/// A key.
-pub(super) type Key = crate::lookaside::Key<24>;
 /// A value.
 type Value = Box<[u8]>;
 /// The index, of its own records.

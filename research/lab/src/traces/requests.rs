@@ -18,7 +18,6 @@ use workload::generator;
 use workload::operation::CacheOperation;
 use workload::popularity::{LARGEST_THETA, Permutation, Permuted, Zipfian};
 
-use super::index::Key;
 use crate::drive::{SizesOf, sizes};
 use crate::experiment::ExperimentError;
 
@@ -27,6 +26,9 @@ const SEED: u64 = 15;
 const UNKNOWN_SIZE: u32 = 64;
 /// Larger values are cut: they would fill the machine's memory, and no lookup reads them.
 const LARGEST_VALUE: u64 = 16 << 10;
+
+/// A key.
+pub(super) type Key = crate::lookaside::Key<24>;
 
 /// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,90 @@
+//! The walks that are going on ([`crate::walk`]), and who moves an entry past them: what was missed, what was told.
+
+use atomics::{AtomicUsize, Mutex, Ordering};
+
+use crate::slot::Location;
+
+/// The walks that are going on.
+#[derive(Debug)]
+pub(crate) struct Walks {
+    /// How many.
+    active: AtomicUsize,
+    list: Mutex<Vec<Progress>>,
+}
+
+#[derive(Debug)]
+struct Progress {
+    /// No two have the same.
+    number: usize,
+    /// Buckets below this were visited.
+    next: usize,
+    /// Moved from where the walk has yet to come to where it has been.
+    missed: Vec<Location>,
+    /// And the other way round: told already.
+    told: Vec<Location>,
+}
+
+/// Takes it out, if it is there.
+pub(crate) fn take_out(list: &mut Vec<Location>, location: Location) -> bool {
+    let place = list.iter().position(|&other| other == location);
+    place.map(|at| list.swap_remove(at)).is_some()
+}
+
+impl Walks {
+    pub(crate) fn new() -> Walks {
+        Walks { active: AtomicUsize::new(0), list: Mutex::new(Vec::new()) }
+    }
+
+    /// Tells the walks that an entry is moved, by who holds the locks of both buckets.
+    #[inline]
+    pub(crate) fn moves(&self, location: Location, from: usize, to: usize) {
+        if self.active.load(Ordering::Relaxed) != 0 {
+            self.tell(location, from, to);
+        }
+    }
+
+    #[cold]
+    fn tell(&self, location: Location, from: usize, to: usize) {
+        for walk in self.list.lock().iter_mut() {
+            let (into, out_of) = match (from < walk.next, to < walk.next) {
+                (true, false) => (&mut walk.told, &mut walk.missed),
+                (false, true) => (&mut walk.missed, &mut walk.told),
+                _ => continue,
+            };
+            if !take_out(out_of, location) {
+                into.push(location);
+            }
+        }
+    }
+
+    /// One walk more: its number.
+    pub(crate) fn register(&self) -> usize {
+        let mut list = self.list.lock();
+        let number = list.iter().map(|walk| walk.number + 1).max().unwrap_or(0);
+        list.push(Progress { number, next: 0, missed: Vec::new(), told: Vec::new() });
+        self.active.fetch_add(1, Ordering::Relaxed);
+        number
+    }
+
+    /// The walk comes to a bucket, which is locked. `look` is given what it has told already and finds there once more.
+    pub(crate) fn visit(&self, number: usize, bucket: usize, look: impl FnOnce(&mut Vec<Location>)) {
+        let mut list = self.list.lock();
+        let walk =
+            list.iter_mut().find(|walk| walk.number == number).expect("registered until it is dropped");
+        walk.next = bucket + 1;
+        look(&mut walk.told);
+    }
+
+    /// What was moved past the walk.
+    pub(crate) fn missed(&self, number: usize) -> Vec<Location> {
+        let mut list = self.list.lock();
+        let walk = list.iter_mut().find(|walk| walk.number == number);
+        walk.map(|walk| std::mem::take(&mut walk.missed)).unwrap_or_default()
+    }
+
+    /// The walk is over.
+    pub(crate) fn leave(&self, number: usize) {
+        self.list.lock().retain(|walk| walk.number != number);
+        self.active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
