@@ -79,6 +79,8 @@ struct Group {
     lines: BTreeSet<usize>,
     /// Where a lock is, and the instructions for which it was held.
     held: Vec<(usize, u64)>,
+    /// Of each bucket's lock, when it was written first and last.
+    buckets: BTreeMap<usize, (u64, u64)>,
 }
 
 /// An access, as lackey writes it.
@@ -122,24 +124,46 @@ fn groups(trace: impl BufRead, description: &Description) -> Vec<Group> {
             _ => {
                 let Some(group) = &mut now else { continue };
                 group.lines.extend((address / LINE..=(address + bytes - 1) / LINE).map(|line| line * LINE));
-                if let Some(taken) = open.remove(&address) {
-                    group.held.push((address, instructions - taken));
-                } else if kind == Access::Change && is_lock(description.region(address), bytes) {
-                    open.insert(address, instructions);
+                let is_change = kind == Access::Change;
+                match lock(description.region(address), bytes) {
+                    Some(Lock::Bucket) if is_change || group.buckets.contains_key(&address) => {
+                        group.buckets.entry(address).or_insert((instructions, instructions)).1 = instructions;
+                    }
+                    Some(Lock::Byte) => {
+                        if let Some(taken) = open.remove(&address) {
+                            group.held.push((address, instructions - taken));
+                        } else if is_change {
+                            open.insert(address, instructions);
+                        }
+                    }
+                    _ => {}
                 }
             }
         }
     }
     assert!(open.is_empty(), "locks that nobody gives back: {open:?}");
+    for group in &mut groups {
+        let buckets = std::mem::take(&mut group.buckets);
+        group.held.extend(buckets.into_iter().map(|(lock, (taken, last))| (lock, last - taken)));
+    }
     groups.split_off(groups.len() - description.groups)
 }
 
-/// Whether a change of so many bytes in one step takes a lock there: those of buckets have four, all others one.
-fn is_lock(region: &str, bytes: usize) -> bool {
-    match region {
-        "index" => bytes == 4,
-        "classes" | "epochs" | "engine" | ELSEWHERE => bytes == 1,
-        _ => false,
+/// A word that is a lock.
+enum Lock {
+    /// A bucket's, with its version and its marks: whoever holds it may write it several times. It is held from the
+    /// first change of a group to the last at most; an operation locks a bucket once.
+    Bucket,
+    /// Any other: the change after the one that takes it gives it back.
+    Byte,
+}
+
+/// The lock that a word of so many bytes is there, if it is one.
+fn lock(region: &str, bytes: usize) -> Option<Lock> {
+    match (region, bytes) {
+        ("index", 4) => Some(Lock::Bucket),
+        ("classes" | "epochs" | "engine" | ELSEWHERE, 1) => Some(Lock::Byte),
+        _ => None,
     }
 }
 
