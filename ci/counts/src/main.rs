@@ -8,12 +8,14 @@
 //! ```
 //!
 //! Without a name it lists the names, each with the operations that its section has. The test beside this program runs
-//! it so, and compares.
+//! it so, and compares. What operations write is watched by other programs: [`lines`].
 //!
 //! The sets of keys are small, for caches do not matter here: an instruction is an instruction, wherever its data lie.
 
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, reason = "a program for a test and for people")]
+
+mod lines;
 
 use std::collections::BTreeSet;
 use std::hint::black_box;
@@ -62,10 +64,18 @@ const PROGRAMS: &[(&str, Run)] = &[
 ];
 
 fn main() -> ExitCode {
-    let Some(name) = std::env::args().nth(1) else {
+    let mut arguments = std::env::args().skip(1);
+    let Some(name) = arguments.next() else {
         PROGRAMS.iter().for_each(|(name, _)| println!("{name} {OPERATIONS}"));
         return ExitCode::SUCCESS;
     };
+    if name == "lines" {
+        let Some(name) = arguments.next() else {
+            lines::names().for_each(|name| println!("{name}"));
+            return ExitCode::SUCCESS;
+        };
+        return if lines::run(&name) { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    }
     let Some((_, run)) = PROGRAMS.iter().find(|(other, _)| *other == name) else {
         println!("there is no program {name}");
         return ExitCode::FAILURE;

@@ -32,7 +32,7 @@ use crate::walk::Walk;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Cache<P: Policy = Clock> {
-    engine: Arc<Engine<P>>,
+    pub(crate) engine: Arc<Engine<P>>,
 }
 
 impl<P: Policy> Clone for Cache<P> {

@@ -108,6 +108,12 @@ impl Participant {
         Participant { word, epochs: epochs.clone() }
     }
 
+    /// Its word, which only it writes.
+    #[cfg(not(loom))]
+    pub(crate) fn word(&self) -> &AtomicU64 {
+        &self.word
+    }
+
     /// From now on, and until [`offline`](Participant::offline), what this participant finds in the index stays
     /// readable. What it found before does not: also used to move on to the present while pinned.
     pub(crate) fn pin(&self) {

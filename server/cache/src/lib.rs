@@ -43,7 +43,7 @@
 //! Each stands on some of those below it, and on none above.
 //!
 //! ```text
-//!   callers          face
+//!   callers          face           regions
 //!                    cache
 //!                    housekeeping   reservation   walk
 //!                    resize         store         rewrite
@@ -84,6 +84,7 @@
 //! | `slab`, `page`, `pool`, `pace` | who has which memory, and how fast it is used up |
 //! | `policy`, `chunks`, `clock`, `recency` | who is evicted: the contract, what a policy sees, one and another |
 //! | `judge`, `flush` | who is dead; invisible at once |
+//! | `regions` | which memory is what, for those who count what is written |
 //! | `told` | evictions, for whoever wants to hear of them |
 //! | `front`, `index` | a lookaside buffer before the index: why it is never stale; what the index asks of items |
 //! | `item`, `unfinished` | eight bytes of header, and values too large for one chunk; the same while it is written |
@@ -163,6 +164,8 @@ mod recency;
 #[cfg(not(loom))]
 mod reclaim;
 #[cfg(not(loom))]
+mod regions;
+#[cfg(not(loom))]
 mod reservation;
 #[cfg(not(loom))]
 mod resize;
@@ -218,6 +221,7 @@ pub mod engine {
     pub use crate::policy::Policy;
     pub use crate::publication::{Stored, Verb};
     pub use crate::recency::Recency;
+    pub use crate::regions::Region;
     pub use crate::reservation::{Commit, Reservation};
     pub use crate::resize::ResizeError;
     pub use crate::session::{Hit, Kept, Pinned, Session};

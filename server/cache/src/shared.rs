@@ -195,6 +195,15 @@ impl<P: Policy> Engine<P> {
         self.classes.iter().map(|class| &**class)
     }
 
+    pub(crate) fn padded_classes(&self) -> &[CachePadded<Class<P>>] {
+        &self.classes
+    }
+
+    /// What is known of all pages.
+    pub(crate) fn page_records(&self) -> &Array<Page> {
+        &self.pages
+    }
+
     pub(crate) fn has_a_page_for_each_class(&self) -> bool {
         self.pool.limit() / PAGE >= self.classes.len()
     }

@@ -86,6 +86,12 @@ impl Stamps {
         Stamps((0..GROUPS).map(|_| AtomicU64::new(0)).collect())
     }
 
+    /// The counters of all groups.
+    #[cfg(not(loom))]
+    pub(crate) fn counters(&self) -> &[AtomicU64] {
+        &self.0
+    }
+
     fn group(hash: u64) -> usize {
         // Bits that decide no bucket in a table of fewer than 2^36 buckets.
         (hash >> 36) as usize % GROUPS

@@ -1,0 +1,6 @@
+//! The tests of this crate, as one program.
+
+mod committed;
+mod instructions;
+mod lines;
+mod program;
