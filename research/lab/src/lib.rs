@@ -11,7 +11,7 @@
 //! | `cache` | experiments on the cache, and the caches it is compared with |
 //! | [`drive`] | a load generator and a trace player for cache servers |
 //! | [`subject`] | how whatever is measured is asked, and what comes of it |
-//! | `servers` | experiments on whole servers, ours and memcached; [`Constants`], the floor below them |
+//! | `servers` | experiments on whole servers, ours, memcached, Redis; [`Constants`], the floor below them |
 //! | `traces` | requests replayed on an index: Figure 15 of the SLB paper |
 //! | [`measure`] | pinning, taking turns, medians, time that counts |
 //! | [`machine`] | where numbers come from |

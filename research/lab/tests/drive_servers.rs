@@ -1,13 +1,13 @@
-//! The load generator and the trace player against real servers: ours in this process, and memcached where it is
-//! installed. What both sides counted must agree.
+//! The load generator and the trace player against real servers: ours in this process, and memcached and Redis where
+//! they are installed. What both sides counted must agree.
 
 use std::collections::HashSet;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
 use lookaside_lab::drive::{
-    Amount, Demand, Endpoint, Items, Load, PATIENCE, RecordedTrace, Replay, ServerCommand, ServerProcess,
-    SizesOf, Statistics, sizes,
+    Amount, Demand, Dialect, DriveError, Endpoint, Items, Load, PATIENCE, RecordedTrace, Replay,
+    ServerCommand, ServerProcess, SizesOf, Statistics, sizes,
 };
 use rand::RngExt;
 use server::{Server, Settings, UnixSocket};
@@ -104,6 +104,39 @@ fn large_values_come_back_whole() {
         assert_eq!((report.operations, report.refused), (400, 0), "{}", peer.name);
         assert!(report.received_bytes > 10_000_000, "{}: {report:?}", peer.name);
     }
+}
+
+#[test]
+fn redis_is_driven_in_its_own_protocol() {
+    let program = std::env::var("LOOKASIDE_REDIS").unwrap_or_else(|_| "redis-server".into());
+    if std::process::Command::new(&program).arg("--version").output().is_err() {
+        outside::skip(format_args!("{program} is not installed"));
+        return;
+    }
+    let command = format!("{program} --save '' --bind 127.0.0.1 --port {{port}}");
+    let process = ServerCommand::parse(&command).unwrap().start(None).unwrap();
+    let demand = Demand { popularity: Popularity::scrambled(500, 0.99).unwrap(), gets: 0.7 };
+    let sizes = |of, words| sizes(words, of, 1.0).unwrap();
+    for (values, check) in [("etc", true), ("etc", false), ("1-900000", true), ("1-900000", false)] {
+        let items = Items::new(sizes(SizesOf::Keys, "etc"), sizes(SizesOf::Values, values));
+        let measured = Amount::Operations(if values == "etc" { 20_000 } else { 400 });
+        let load = Load {
+            dialect: Dialect::Resp,
+            items,
+            check,
+            measured,
+            ..load(process.endpoint(), demand.clone())
+        };
+        let bar = ProgressBar::hidden();
+        assert_eq!(load.fill(&bar).unwrap().stored, 500);
+        let report = load.run(&[], &bar).unwrap();
+        assert_eq!(measured, Amount::Operations(report.operations), "{values}");
+        assert_eq!((report.hits, report.refused), (report.gets, 0), "{values}: all keys were stored");
+        assert!(report.sets > 0 && report.gets > report.sets, "{report:?}");
+    }
+    // memcached's is no language of its.
+    let error = load(process.endpoint(), demand).run(&[], &ProgressBar::hidden()).unwrap_err();
+    assert!(matches!(error, DriveError::Reply(_)), "{error}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::ValueEnum;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::drive::{Amount, Demand, DriveError, Items, LARGEST_VALUE, Load, SizesOf, sizes};
+use lab::drive::{Amount, Demand, Dialect, DriveError, Items, LARGEST_VALUE, Load, SizesOf, sizes};
 use lookaside_cli::output::{Outcome, print};
 use workload::popularity::{Popularity, YCSB_THETA};
 
@@ -132,6 +132,7 @@ impl Arguments {
         let servers = self.target.servers()?;
         let load = Load {
             servers: servers.endpoints.clone(),
+            dialect: Dialect::Classic,
             records: self.keys,
             items,
             demand,

@@ -6,7 +6,7 @@ use workload::generator::Xoshiro256PlusPlus;
 use workload::popularity::Popularity;
 
 use super::items::Items;
-use super::script::{Script, Writer};
+use super::script::{Dialect, Script, Writer};
 
 /// What is asked for: gets and sets of records.
 #[derive(Debug, Clone)]
@@ -24,17 +24,24 @@ pub(super) struct Draws {
     demand: Demand,
     /// The version of the next value.
     version: u64,
+    dialect: Dialect,
 }
 
 impl Demand {
     /// The operations of one thread.
     pub(super) fn draws(&self, random: Xoshiro256PlusPlus, thread: usize) -> Draws {
         // Threads never write the same version; 0 is what a server was filled with.
-        Draws { random, demand: self.clone(), version: ((thread as u64) << 48) + 1 }
+        let version = ((thread as u64) << 48) + 1;
+        Draws { random, demand: self.clone(), version, dialect: Dialect::Classic }
     }
 }
 
 impl Draws {
+    /// The same in another dialect.
+    pub(super) fn in_dialect(self, dialect: Dialect) -> Draws {
+        Draws { dialect, ..self }
+    }
+
     /// Renders batches until they have `operations` operations, or `bytes` bytes. A batch has `depth` times
     /// `keys_per_get` operations: `depth` gets and the sets drawn between them.
     pub(super) fn script(
@@ -46,7 +53,7 @@ impl Draws {
         operations: u64,
         bytes: usize,
     ) -> Script {
-        let mut writer = Writer::new(lanes, keys_per_get);
+        let mut writer = Writer::new(lanes, keys_per_get).in_dialect(self.dialect);
         let (mut key, mut value) = (Vec::new(), Vec::new());
         let in_batch = (depth * keys_per_get) as u64;
         while writer.script().operations() < operations && writer.script().size() < bytes {

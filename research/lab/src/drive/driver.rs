@@ -29,6 +29,7 @@ use super::contents::Contents;
 use super::counter::Counter;
 use super::endpoint::{Endpoint, Stream};
 use super::latency::Latencies;
+use super::resp::Reader;
 use super::script::Script;
 use super::tally::Tally;
 
@@ -46,6 +47,8 @@ pub(super) enum Inspection {
     Count,
     /// They are checked against what was asked.
     Check(Contents),
+    /// They are those of Redis, and checked where there are contents.
+    Resp(Option<Contents>),
 }
 
 /// How long to go on.
@@ -92,6 +95,7 @@ struct Socket {
     due: u32,
     counter: Counter,
     checker: Checker,
+    reader: Reader,
     /// Received and not understood yet.
     left: Vec<u8>,
     /// What is left is not worth looking at before it has so many bytes.
@@ -140,6 +144,7 @@ impl Driver {
                     due: 0,
                     counter: Counter::default(),
                     checker: Checker::default(),
+                    reader: Reader::default(),
                     left: Vec::new(),
                     needed: 0,
                 });
@@ -316,6 +321,7 @@ impl Play<'_> {
             socket.requests = requests;
             socket.due = part.replies;
             socket.checker = Checker::default();
+            socket.reader = Reader::default();
             socket.send(self.script)?;
         }
         self.clients[client] = Client { sent: due, waiting };
@@ -448,6 +454,9 @@ impl Socket {
                 let checked = self.checker.check(contents, requests, received, tally, |_| ())?;
                 self.needed = checked.needed;
                 checked.consumed
+            }
+            Inspection::Resp(contents) => {
+                self.reader.read(contents.as_ref(), script.bytes(self.requests.clone()), received, tally)?
             }
         };
         self.left.clear();

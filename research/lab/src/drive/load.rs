@@ -23,7 +23,7 @@ use super::endpoint::Endpoint;
 use super::items::Items;
 use super::latency::{Latencies, LatencySummary};
 use super::process::ProcessClock;
-use super::script::{Script, Writer};
+use super::script::{Dialect, Script, Writer};
 use super::tally::Tally;
 use crate::measure::{pin, processor_time};
 
@@ -56,6 +56,8 @@ pub enum Amount {
 pub struct Load {
     /// The servers; keys are spread over them by hash.
     pub servers: Vec<Endpoint>,
+    /// What they are spoken to in.
+    pub dialect: Dialect,
     /// Records.
     pub records: u64,
     /// Their keys and values.
@@ -151,6 +153,7 @@ impl Load {
     pub fn new(servers: Vec<Endpoint>, records: u64, items: Items, demand: Demand) -> Load {
         Load {
             servers,
+            dialect: Dialect::Classic,
             records,
             items,
             demand,
@@ -177,11 +180,12 @@ impl Load {
         bar.set_message("filling");
         bar.set_length(self.records);
         let connections = self.connections.min(8);
-        let mut driver = Driver::connect(&self.servers, connections, Inspection::Count, self.patience)?;
+        let inspection = self.inspection(false);
+        let mut driver = Driver::connect(&self.servers, connections, inspection, self.patience)?;
         let mut filled = Filled { stored: 0, refused: 0 };
         let (mut key, mut value, mut next) = (Vec::new(), Vec::new(), 0);
         while next < self.records {
-            let mut writer = Writer::new(self.servers.len(), 1);
+            let mut writer = Writer::new(self.servers.len(), 1).in_dialect(self.dialect);
             let mut in_batch = 0;
             let mut bytes = 0;
             while next < self.records && writer.script().size() < 16 * FILLING_BYTES {
@@ -246,15 +250,23 @@ impl Load {
         self.items.examine(self.records)
     }
 
+    fn inspection(&self, check: bool) -> Inspection {
+        let contents = check.then(|| self.items.contents().clone());
+        match (self.dialect, contents) {
+            (Dialect::Classic, None) => Inspection::Count,
+            (Dialect::Classic, Some(contents)) => Inspection::Check(contents),
+            (Dialect::Resp, contents) => Inspection::Resp(contents),
+        }
+    }
+
     fn hands(&self) -> Result<Vec<Hand>, DriveError> {
         let generators = generator::streams(self.seed).take(self.threads);
         let hands = generators.enumerate().map(|(thread, random)| {
             let clients = (thread..self.connections).step_by(self.threads).count();
-            let inspection =
-                if self.check { Inspection::Check(self.items.contents().clone()) } else { Inspection::Count };
+            let inspection = self.inspection(self.check);
             Ok(Hand {
                 driver: Driver::connect(&self.servers, clients, inspection, self.patience)?,
-                draws: self.demand.draws(random, thread),
+                draws: self.demand.draws(random, thread).in_dialect(self.dialect),
                 core: (!self.cores.is_empty()).then(|| self.cores[thread % self.cores.len()]),
             })
         });

@@ -1,4 +1,5 @@
-//! Driving servers: a load generator and a trace player for anything that speaks memcached's classic protocol.
+//! Driving servers: a load generator and a trace player for anything that speaks memcached's classic protocol. The load
+//! generator speaks to Redis, too.
 //!
 //! A server under a load generator that costs as much as itself is not measured. So requests are drawn and rendered
 //! before the clock starts, replies are only looked at as far as they must be, and what the generator costs is part of
@@ -13,6 +14,7 @@
 //! | `script` | requests, rendered in advance |
 //! | `driver` | one thread's event loop |
 //! | `counter`, `checker` | counting replies; checking them |
+//! | `resp` | the same for Redis, and its requests |
 //! | `tally`, `latency` | what came back; how long it took |
 //! | `endpoint`, `statistics` | where servers listen; what they say of themselves |
 //! | `process` | servers as processes, and their processor time |
@@ -29,6 +31,7 @@ mod latency;
 mod load;
 mod process;
 mod replay;
+mod resp;
 mod script;
 mod statistics;
 mod tally;
@@ -44,5 +47,7 @@ pub use latency::LatencySummary;
 pub use load::{Amount, Filled, Load, LoadReport, PATIENCE};
 pub use process::{ProcessClock, ServerCommand, ServerProcess};
 pub use replay::{Progress, Replay, ReplayReport, SideBySide};
+pub(crate) use resp::append_command;
+pub use script::Dialect;
 pub use statistics::Statistics;
 pub use trace::{ITEM_OVERHEAD, RecordedTrace, WorkingSet};

@@ -11,6 +11,18 @@ use std::ops::Range;
 
 use twox_hash::XxHash3_64;
 
+use super::resp;
+
+/// What servers are spoken to in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dialect {
+    /// memcached's classic text protocol.
+    #[default]
+    Classic,
+    /// RESP2, the protocol of Redis.
+    Resp,
+}
+
 /// Rendered batches.
 #[derive(Debug, Default)]
 pub(super) struct Script {
@@ -65,6 +77,7 @@ pub(super) struct Writer {
     script: Script,
     lanes: Vec<Lane>,
     keys_per_get: usize,
+    dialect: Dialect,
 }
 
 /// The part of the batch that is being written.
@@ -79,10 +92,30 @@ struct Lane {
 }
 
 impl Lane {
-    fn finish_get(&mut self) {
+    fn add_key(&mut self, key: &[u8], dialect: Dialect) {
+        match dialect {
+            Dialect::Classic => {
+                if self.keys_in_get == 0 {
+                    self.get.extend_from_slice(b"get");
+                }
+                self.get.push(b' ');
+                self.get.extend_from_slice(key);
+            }
+            Dialect::Resp => resp::append_word(key, &mut self.get),
+        }
+        self.keys_in_get += 1;
+        self.keys += 1;
+    }
+
+    fn finish_get(&mut self, dialect: Dialect) {
         if self.keys_in_get > 0 {
-            self.finished.extend_from_slice(&self.get);
-            self.finished.extend_from_slice(b"\r\n");
+            match dialect {
+                Dialect::Classic => {
+                    self.finished.extend_from_slice(&self.get);
+                    self.finished.extend_from_slice(b"\r\n");
+                }
+                Dialect::Resp => resp::append_get(self.keys_in_get, &self.get, &mut self.finished),
+            }
             self.get.clear();
             self.keys_in_get = 0;
             self.replies += 1;
@@ -97,7 +130,13 @@ impl Writer {
             script: Script { lanes, ..Script::default() },
             lanes: (0..lanes).map(|_| Lane::default()).collect(),
             keys_per_get,
+            dialect: Dialect::Classic,
         }
+    }
+
+    /// The same in another dialect.
+    pub(super) fn in_dialect(self, dialect: Dialect) -> Writer {
+        Writer { dialect, ..self }
     }
 
     fn lane(&mut self, key: &[u8]) -> &mut Lane {
@@ -107,26 +146,24 @@ impl Writer {
 
     /// Asks for `key`.
     pub(super) fn get(&mut self, key: &[u8]) {
-        let most = self.keys_per_get;
+        let (most, dialect) = (self.keys_per_get, self.dialect);
         self.script.operations += 1;
         let lane = self.lane(key);
-        if lane.keys_in_get == 0 {
-            lane.get.extend_from_slice(b"get");
-        }
-        lane.get.push(b' ');
-        lane.get.extend_from_slice(key);
-        lane.keys_in_get += 1;
-        lane.keys += 1;
+        lane.add_key(key, dialect);
         if lane.keys_in_get == most {
-            lane.finish_get();
+            lane.finish_get(dialect);
         }
     }
 
     /// Stores `value` under `key`, before the get that is being put together.
     pub(super) fn set(&mut self, key: &[u8], value: &[u8]) {
+        let dialect = self.dialect;
         self.script.operations += 1;
         let lane = self.lane(key);
-        set(key, value, &mut lane.finished);
+        match dialect {
+            Dialect::Classic => set(key, value, &mut lane.finished),
+            Dialect::Resp => resp::append_command(&[b"SET", key, value], &mut lane.finished),
+        }
         lane.replies += 1;
     }
 
@@ -136,7 +173,7 @@ impl Writer {
             return;
         }
         for lane in &mut self.lanes {
-            lane.finish_get();
+            lane.finish_get(self.dialect);
             self.script.bytes.extend_from_slice(&lane.finished);
             let part = Part { end: self.script.bytes.len(), replies: lane.replies, keys: lane.keys };
             self.script.parts.push(part);

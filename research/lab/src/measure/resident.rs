@@ -1,11 +1,11 @@
-//! Resident memory of this process, as the kernel tells it.
+//! Resident memory of a process, as the kernel tells it.
 //!
 //! What something takes is told as the growth while it was made ([`Resident::since`]), so that what the program had
 //! before is not counted; what it frees elsewhere meanwhile would be taken for a gain.
 
 use std::fs;
 
-/// Resident memory of this process.
+/// Resident memory of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Resident {
     /// Bytes, of all pages.
@@ -15,10 +15,16 @@ pub struct Resident {
 }
 
 impl Resident {
-    /// Now; zero where the kernel does not tell.
+    /// That of this process now; zero where the kernel does not tell.
     #[must_use]
     pub fn now() -> Resident {
-        let rollup = fs::read_to_string("/proc/self/smaps_rollup").unwrap_or_default();
+        Resident::of(std::process::id())
+    }
+
+    /// That of the process number `id` now; zero where the kernel does not tell.
+    #[must_use]
+    pub fn of(id: u32) -> Resident {
+        let rollup = fs::read_to_string(format!("/proc/{id}/smaps_rollup")).unwrap_or_default();
         let field = |name: &str| {
             let line = rollup.lines().find_map(|line| line.strip_prefix(name))?;
             line.strip_prefix(':')?.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()

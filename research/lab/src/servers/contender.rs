@@ -3,8 +3,9 @@
 //! Ours is the program that runs the experiment, started again as `lookaside-lab serve`, so that what is measured is
 //! what was built; another binary can be named by `LOOKASIDE_BINARY`. The program that answers a constant is this one,
 //! too, started as `lookaside-lab constant`. memcached is the one on the path, or the one that
-//! `LOOKASIDE_MEMCACHED` names. Where a program is absent its configurations are skipped and said to be; with
-//! `LOOKASIDE_REQUIRE_PEERS=1`, as in continuous integration, absence is an error.
+//! `LOOKASIDE_MEMCACHED` names, and so is Redis with `LOOKASIDE_REDIS`. Redis is a cache here: it evicts the least
+//! recently used of all keys and writes nothing to disk. Where a program is absent its configurations are skipped and
+//! said to be; with `LOOKASIDE_REQUIRE_PEERS=1`, as in continuous integration, absence is an error.
 
 use std::env;
 use std::ffi::OsStr;
@@ -14,8 +15,9 @@ use indicatif::ProgressBar;
 use serde::Deserialize;
 
 use super::failed;
-use crate::drive::{DriveError, Endpoint, Load, LoadReport, ServerCommand, ServerProcess};
+use crate::drive::{Dialect, DriveError, Endpoint, Load, LoadReport, ServerCommand, ServerProcess};
 use crate::experiment::{ExperimentError, Session};
+use crate::measure::Resident;
 
 /// A server in a definition.
 #[derive(Debug, Clone, Deserialize)]
@@ -36,11 +38,20 @@ pub(super) struct Running {
     /// The configuration's name.
     pub(super) name: String,
     pub(super) processes: Vec<ServerProcess>,
+    /// What it is spoken to in.
+    pub(super) dialect: Dialect,
+    /// Resident memory when it had started.
+    pub(super) empty: u64,
 }
 
 impl Running {
     pub(super) fn endpoints(&self) -> Vec<Endpoint> {
         self.processes.iter().map(|process| process.endpoint().clone()).collect()
+    }
+
+    /// Bytes of resident memory that have come since it started.
+    pub(super) fn grown(&self) -> u64 {
+        resident(&self.processes).saturating_sub(self.empty)
     }
 
     /// Drives it, with an eye on its processor time.
@@ -57,6 +68,7 @@ enum Program {
     Memcached,
     /// Answers a constant: see [`super::constant`].
     Constant,
+    Redis,
 }
 
 impl Program {
@@ -64,7 +76,23 @@ impl Program {
         match self {
             Program::Lookaside => ours(),
             Program::Memcached => memcached(),
+            Program::Redis => redis(),
             Program::Constant => constant(),
+        }
+    }
+
+    /// The option that names a number of threads.
+    fn threads(self) -> &'static str {
+        match self {
+            Program::Lookaside | Program::Memcached | Program::Constant => "-t",
+            Program::Redis => "--io-threads",
+        }
+    }
+
+    fn dialect(self) -> Dialect {
+        match self {
+            Program::Lookaside | Program::Memcached | Program::Constant => Dialect::Classic,
+            Program::Redis => Dialect::Resp,
         }
     }
 }
@@ -89,12 +117,28 @@ fn constant() -> Result<ServerCommand, String> {
 
 fn memcached() -> Result<ServerCommand, String> {
     let program = env::var_os("LOOKASIDE_MEMCACHED").unwrap_or_else(|| "memcached".into());
-    if let Err(error) = std::process::Command::new(&program).arg("-V").output() {
-        return Err(format!("{} cannot be run: {error}", program.display()));
-    }
+    can_run(&program, "-V")?;
     // memcached refuses to be root without being told so.
     let user = if rustix::process::geteuid().is_root() { &["-u", "root"][..] } else { &[] };
     Ok(ServerCommand { program: program.into(), arguments: Vec::new() }.with(user.iter().copied()))
+}
+
+fn redis() -> Result<ServerCommand, String> {
+    let program = env::var_os("LOOKASIDE_REDIS").unwrap_or_else(|| "redis-server".into());
+    can_run(&program, "--version")?;
+    let as_a_cache = ["--save", "", "--appendonly", "no", "--maxmemory-policy", "allkeys-lru"];
+    let command = ServerCommand { program: program.into(), arguments: Vec::new() };
+    Ok(command.with(["--bind", "127.0.0.1", "--port", "{port}"]).with(as_a_cache))
+}
+
+fn can_run(program: &OsStr, question: &str) -> Result<(), String> {
+    let asked = std::process::Command::new(program).arg(question).output();
+    asked.map(drop).map_err(|error| format!("{} cannot be run: {error}", program.display()))
+}
+
+/// Bytes of all of them.
+fn resident(processes: &[ServerProcess]) -> u64 {
+    processes.iter().map(|process| Resident::of(process.id()).bytes).sum()
 }
 
 impl Contender {
@@ -129,11 +173,12 @@ impl Contender {
         };
         let processes = self.processes(threads);
         let command = command
-            .with(["-t".to_owned(), (threads / processes).to_string()])
+            .with([self.program.threads().to_owned(), (threads / processes).to_string()])
             .with(self.arguments.iter().cloned())
             .with(arguments.iter().cloned());
         let started = (0..processes).map(|_| command.start(core)).collect::<Result<Vec<_>, DriveError>>();
         let processes = started.map_err(|error| failed(&self.name, error))?;
-        Ok(Some(Running { name: self.name.clone(), processes }))
+        let (dialect, empty) = (self.program.dialect(), resident(&processes));
+        Ok(Some(Running { name: self.name.clone(), processes, dialect, empty }))
     }
 }

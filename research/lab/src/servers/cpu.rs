@@ -3,7 +3,8 @@
 //! Throughput depends on the client as much as on the server; the time that the server's process spends on processors
 //! for a key (user and system) does not, and it is what an operator pays. All servers are filled with the same keys and
 //! stay up; they take turns, pattern by pattern. Before anything is measured each of them answers a round of checked
-//! requests: a fast wrong answer counts for nothing. The client's own time stands beside the server's.
+//! requests: a fast wrong answer counts for nothing. The client's own time stands beside the server's. What resident
+//! memory a server gains while it is filled can be measured, too.
 //!
 //! What answers a constant stores nothing, so it is neither filled nor checked: it is the floor below a server's cost
 //! for requests that come one at a time.
@@ -35,6 +36,9 @@ pub(crate) struct Parameters {
     patterns: Vec<Pattern>,
     /// Checked requests before the first measurement.
     checked: u64,
+    /// Whether the memory of the servers is measured, once they are filled.
+    #[serde(default)]
+    memory: bool,
 }
 
 /// How requests come.
@@ -87,6 +91,9 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
         }
         session.end();
     }
+    for server in running.iter().filter(|_| parameters.memory) {
+        session.record(&server.name, "filled", "resident memory", "MB", server.grown() as f64 / 1e6);
+    }
     for run in 0..session.runs() {
         for pattern in &parameters.patterns {
             session.begin(format!("{}, run {}", pattern.name, run + 1));
@@ -126,6 +133,7 @@ fn load(
     let items = Items::fixed(parameters.key_size, parameters.value_size);
     let demand = Demand { popularity: Popularity::uniform(parameters.keys)?, gets: pattern.gets };
     Ok(Load {
+        dialect: server.dialect,
         connections: pattern.connections,
         depth: pattern.depth,
         keys_per_get: pattern.keys_per_get,

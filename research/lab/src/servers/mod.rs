@@ -1,4 +1,4 @@
-//! Experiments on whole servers: our own and memcached, each as a process of its own, driven over loopback TCP.
+//! Experiments on whole servers: our own, memcached and Redis, each as a process of its own, driven over loopback TCP.
 //!
 //! | module | idea |
 //! |---|---|

@@ -5,6 +5,9 @@
 //! is measured in the text protocol, in meta commands and in binary frames, and every reply is compared with the one
 //! that is due, byte by byte: a connection has records of its own, so that counters are known. All servers are up at
 //! the same time and take turns.
+//!
+//! Redis has one protocol, and its turn where the others' is text. It has no set that asks for no reply: `CLIENT REPLY
+//! OFF` silences a connection, not a request, and is left out.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -18,7 +21,7 @@ use workload::generator::Xoshiro256PlusPlus;
 use super::contender::{Contender, Running};
 use super::cores::Cores;
 use super::failed;
-use crate::drive::{Endpoint, ServerProcess};
+use crate::drive::{Dialect, Endpoint, ServerProcess, append_command};
 use crate::experiment::{ExperimentError, Session};
 use crate::measure::{pin, turns};
 
@@ -65,6 +68,8 @@ enum Form {
     Text,
     Meta,
     Binary,
+    /// Redis's.
+    Resp,
 }
 
 const OPERATIONS: [(Operation, &str); 5] = [
@@ -86,17 +91,24 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
         running.extend(server.start(1, &[], Some(cores.server), session)?);
     }
     session.end();
+    // Servers that have all records, none of them a counter: filling takes longer than measuring.
+    let mut filled = vec![false; running.len()];
     for run in 0..session.runs() {
         for (operation, name) in OPERATIONS {
             for (form, form_name) in FORMS {
-                let point = format!("{name}, {form_name}");
-                session.begin(format!("{point}, run {}", run + 1));
+                session.begin(format!("{name}, {form_name}, run {}", run + 1));
                 for turn in turns(running.len(), run) {
                     let server = &running[turn];
+                    let Some((form, form_name)) = spoken(server, operation, (form, form_name)) else {
+                        continue;
+                    };
+                    let point = format!("{name}, {form_name}");
+                    let is_filled = filled[turn] && operation != Operation::Increment;
+                    filled[turn] = !matches!(operation, Operation::Increment | Operation::Delete);
                     let cost = thread::scope(|scope| {
                         let client = scope.spawn(|| {
                             pin(cores.client)?;
-                            measure(server, parameters, operation, form, run as u64)
+                            measure(server, parameters, operation, form, is_filled, run as u64)
                         });
                         client.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
                     })?;
@@ -109,15 +121,31 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     Ok(())
 }
 
+/// How a server is asked for an operation when it is the turn of a form; none if it is not.
+fn spoken(
+    server: &Running,
+    operation: Operation,
+    form: (Form, &'static str),
+) -> Option<(Form, &'static str)> {
+    match server.dialect {
+        Dialect::Classic => Some(form),
+        Dialect::Resp if form.0 != Form::Text || operation == Operation::QuietSet => None,
+        Dialect::Resp => Some((Form::Resp, "RESP")),
+    }
+}
+
 /// Microseconds of the server's processor time for an operation.
 fn measure(
     server: &Running,
     parameters: &Parameters,
     operation: Operation,
     form: Form,
+    is_filled: bool,
     seed: u64,
 ) -> Result<f64, ExperimentError> {
-    Client::connect(server, parameters, seed)?.fill(operation)?;
+    if !is_filled {
+        Client::connect(server, parameters, seed)?.fill(operation)?;
+    }
     // The first byte of a connection says which protocol it speaks.
     let mut client = Client::connect(server, parameters, seed)?;
     let requests = parameters.operations.min(client.most(operation));
@@ -135,6 +163,7 @@ fn measure(
 /// All connections to a server.
 struct Client<'p> {
     server: &'p str,
+    dialect: Dialect,
     parameters: &'p Parameters,
     connections: Vec<Connection>,
     value: Vec<u8>,
@@ -164,7 +193,8 @@ impl<'p> Client<'p> {
             Ok(Connection { stream, random, first, counters: vec![FIRST; records], deleted: 0 })
         };
         let connections = (0..connections).map(connect).collect::<Result<_, ExperimentError>>()?;
-        Ok(Client { server: &server.name, parameters, connections, value: vec![b'v'; parameters.value_size] })
+        let value = vec![b'v'; parameters.value_size];
+        Ok(Client { server: &server.name, dialect: server.dialect, parameters, connections, value })
     }
 
     /// Operations that there are records for.
@@ -177,10 +207,11 @@ impl<'p> Client<'p> {
         let counter = FIRST.to_string();
         let value = if operation == Operation::Increment { counter.as_bytes() } else { &self.value };
         let connections = self.connections.len() as u64;
+        let form = if self.dialect == Dialect::Resp { Form::Resp } else { Form::Text };
         for connection in &mut self.connections {
             let mut batch = Batch::default();
             for record in 0..connection.counters.len() as u64 {
-                batch.set(Form::Text, &key(record * connections + connection.first), value);
+                batch.set(form, &key(record * connections + connection.first), value);
                 if batch.len == FILLED_AT_ONCE {
                     std::mem::take(&mut batch).exchange(self.server, &mut connection.stream)?;
                 }
@@ -263,6 +294,7 @@ impl Connection {
                     batch.frame_due(0x0a, &[], &[]);
                 }
                 Form::Text | Form::Meta => batch.line("mn", "MN"),
+                Form::Resp => {}
             }
         }
         batch
@@ -295,6 +327,12 @@ impl Batch {
         self.line("", reply);
     }
 
+    fn command(&mut self, words: &[&[u8]], reply: &str) {
+        append_command(words, &mut self.requests);
+        self.due.extend_from_slice(reply.as_bytes());
+        self.due.extend_from_slice(b"\r\n");
+    }
+
     fn frame(&mut self, opcode: u8, extras: &[u8], key: &str, value: &[u8]) {
         append_frame(&mut self.requests, 0x80, opcode, extras, key.as_bytes(), value);
     }
@@ -312,6 +350,7 @@ impl Batch {
                 self.frame(0x01, &[0; 8], key, value);
                 self.frame_due(0x01, &[], &[]);
             }
+            Form::Resp => self.command(&[b"SET", key.as_bytes(), value], "+OK"),
         }
     }
 
@@ -320,6 +359,7 @@ impl Batch {
             Form::Text => self.block(&format!("set {key} 0 0 {} noreply", value.len()), value, ""),
             Form::Meta => self.block(&format!("ms {key} {} q", value.len()), value, ""),
             Form::Binary => self.frame(0x11, &[0; 8], key, value),
+            Form::Resp => unreachable!("Redis has no set without a reply"),
         }
     }
 
@@ -331,6 +371,7 @@ impl Batch {
                 self.frame(0x04, &[], key, &[]);
                 self.frame_due(0x04, &[], &[]);
             }
+            Form::Resp => self.command(&[b"DEL", key.as_bytes()], ":1"),
         }
     }
 
@@ -349,6 +390,7 @@ impl Batch {
                 self.frame(0x05, &extras, key, &[]);
                 self.frame_due(0x05, &[], &number.to_be_bytes());
             }
+            Form::Resp => self.command(&[b"INCR", key.as_bytes()], &format!(":{number}")),
         }
     }
 
@@ -364,6 +406,7 @@ impl Batch {
                 self.frame(0x00, &[], key, &[]);
                 self.frame_due(0x00, &[0; 4], value);
             }
+            Form::Resp => self.command(&[b"GET", key.as_bytes()], &format!("${}\r\n{text}", value.len())),
         }
     }
 
@@ -421,5 +464,14 @@ mod tests {
         frames.get(Form::Binary, "k", b"vv");
         assert_eq!((frames.requests.len(), frames.due.len()), (25, 30));
         assert_eq!((frames.requests[BODY][3], frames.due[BODY][3]), (1, 6));
+        let mut commands = Batch::default();
+        commands.set(Form::Resp, "k", b"vv");
+        commands.get(Form::Resp, "k", b"vv");
+        commands.increment(Form::Resp, "n", 1001);
+        commands.delete(Form::Resp, "k");
+        let requests = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$2\r\nvv\r\n*2\r\n$3\r\nGET\r\n$1\r\nk\r\n\
+            *2\r\n$4\r\nINCR\r\n$1\r\nn\r\n*2\r\n$3\r\nDEL\r\n$1\r\nk\r\n";
+        assert_eq!(commands.requests, requests.as_bytes());
+        assert_eq!(commands.due, b"+OK\r\n$2\r\nvv\r\n:1001\r\n:1\r\n");
     }
 }
