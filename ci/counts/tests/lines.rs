@@ -194,9 +194,8 @@ fn watch(program: &Path, name: &str) -> BTreeMap<String, f64> {
     }
     let locks: Vec<_> = numbers
         .iter()
-        .filter_map(|(name, &locks)| {
-            name.contains("_locks_").then(|| (name.replace("_locks_", "_held_"), locks))
-        })
+        .filter(|(name, _)| name.contains("_locks_"))
+        .map(|(name, &locks)| (name.replace("_locks_", "_held_"), locks))
         .collect();
     for (held, locks) in locks {
         *numbers.get_mut(&held).expect("each that was taken was held") /= locks;
