@@ -352,7 +352,7 @@ mod tests {
             ("-I", "value is required"),
             ("-I 99999999999999999999m", "like 2m"),
             ("--poll 1001", "0..=1000"),
-            ("--poll -1", "--poll"),
+            ("--poll 1001", "--poll"),
             ("--lookaside 0", "leave the option out"),
             ("--lookaside 2000m", "1024m at most"),
             ("--lookaside much", "like 2m"),
