@@ -6,7 +6,9 @@
 //! | `cores` | which core servers and client get |
 //! | `cpu` | kind `server-cpu`: what requests cost a server |
 //! | `filling` | filling a server, and checking what it has |
+//! | `latency` | kind `server-latency`: how long requests take at rates that a server can keep |
 //! | `lookaside` | kind `server-lookaside`: ours with and without a lookaside buffer, in large batches |
+//! | `pauses` | kind `server-pauses`: the longest request while something large happens |
 //! | `replay` | kind `server-replay`: hit ratios on a real trace |
 //! | `throughput` | kind `server-throughput`: the paper's section 5.4, Figure 9 |
 //! | `writes` | kind `server-writes`: what writes that come together cost a server |
@@ -15,7 +17,9 @@ mod contender;
 mod cores;
 mod cpu;
 mod filling;
+mod latency;
 mod lookaside;
+mod pauses;
 mod replay;
 mod throughput;
 mod writes;
@@ -27,7 +31,9 @@ use crate::experiment::{ExperimentError, Laboratory};
 pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
     laboratory
         .with_kind("server-cpu", cpu::run)
+        .with_kind("server-latency", latency::run)
         .with_kind("server-lookaside", lookaside::run)
+        .with_kind("server-pauses", pauses::run)
         .with_kind("server-replay", replay::run)
         .with_kind("server-throughput", throughput::run)
         .with_kind("server-writes", writes::run)
