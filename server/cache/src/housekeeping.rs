@@ -11,7 +11,9 @@
 //! is for memory that nobody asks for, and so that those who ask find less to do.
 //!
 //! Work comes in short steps, so a caller may do one between other things; a server gives it a thread that sleeps most
-//! of the time.
+//! of the time. A step takes some tenth of a millisecond, however large the cache is: where that thread shares its core
+//! with one that serves, requests wait for the end of a step. So what is bounded is what costs, the items removed and
+//! the pages looked at.
 
 use std::sync::Arc;
 
@@ -28,8 +30,12 @@ use crate::shared::Engine;
 use crate::size_classes::ClassId;
 use crate::slab::Class;
 
-/// Pages looked at in one step.
-const PAGES_A_STEP: PageNumber = 64;
+/// Pages whose items are looked at in one step.
+const PAGES_A_STEP: PageNumber = 16;
+/// Items removed in one step after which it does not go on to another page: one is some hundred nanoseconds.
+const ITEMS_A_STEP: usize = 512;
+/// Pages in one step of which it is looked up when their items expire.
+const EXPIRIES_A_STEP: PageNumber = 8192;
 /// Steps in which a sweep over last accesses is done at the latest: half an hour of those that a resting housekeeper
 /// makes.
 const STEPS_TO_HOLD: PageNumber = 18_000;
@@ -60,7 +66,9 @@ pub enum Reassigned {
 pub struct Housekeeper<P: Policy = Clock> {
     engine: Arc<Engine<P>>,
     counters: Counting<Counters>,
+    /// The round over all pages for expired items: the next page, and how many there are still to look at.
     next_page: PageNumber,
+    to_look: PageNumber,
     sweep: Option<(Sweep, PageNumber)>,
     /// When the last sweep over last accesses began, and how far it has come.
     held: u32,
@@ -73,6 +81,7 @@ impl<P: Policy> Housekeeper<P> {
         Housekeeper {
             counters: engine.registry.join(),
             next_page: 0,
+            to_look: 0,
             sweep: None,
             held,
             to_hold: None,
@@ -85,10 +94,7 @@ impl<P: Policy> Housekeeper<P> {
         while !self.flush_due(self.engine.now()) {
             std::thread::yield_now();
         }
-        let sweeping = self.sweep_some();
-        if !sweeping {
-            self.expire_some();
-        }
+        let sweeping = self.sweep_some() || self.expire_some();
         self.hold_some();
         self.recycle();
         let shrinks = self.engine.give_up_some(&self.counters);
@@ -154,9 +160,11 @@ impl<P: Policy> Housekeeper<P> {
             self.sweep = self.engine.flushes.begin_sweep(safe).map(|sweep| (sweep, 0));
         }
         let Some((sweep, from)) = self.sweep else { return true };
-        let to = (from + PAGES_A_STEP).min(self.engine.pool.touched());
-        for page in from..to {
-            self.engine.clear_page(page, Departure::Swept, &self.counters);
+        let most = (from + PAGES_A_STEP).min(self.engine.pool.touched());
+        let (mut to, mut removed) = (from, 0);
+        while to < most && removed < ITEMS_A_STEP {
+            removed += self.engine.clear_page(to, Departure::Swept, &self.counters);
+            to += 1;
         }
         if to < self.engine.pool.touched() {
             self.sweep = Some((sweep, to));
@@ -182,20 +190,26 @@ impl<P: Policy> Housekeeper<P> {
         self.to_hold = (to < touched).then_some(to);
     }
 
-    fn expire_some(&mut self) {
+    /// Goes on with a round over all pages, or begins one; false at its end. Each rest is followed by a round.
+    fn expire_some(&mut self) -> bool {
         let now = self.engine.now();
         let touched = self.engine.pool.touched();
-        let mut cleared = 0;
-        for _ in 0..touched {
-            if cleared == PAGES_A_STEP {
+        if self.to_look == 0 {
+            self.to_look = touched;
+        }
+        let (mut pages, mut removed) = (0, 0);
+        for _ in 0..self.to_look.min(EXPIRIES_A_STEP) {
+            if pages == PAGES_A_STEP || removed >= ITEMS_A_STEP {
                 break;
             }
+            self.to_look -= 1;
             self.next_page = if self.next_page + 1 < touched { self.next_page + 1 } else { 0 };
             if self.engine.page(self.next_page).earliest_expiry() <= now {
-                self.engine.clear_page(self.next_page, Departure::Swept, &self.counters);
-                cleared += 1;
+                removed += self.engine.clear_page(self.next_page, Departure::Swept, &self.counters);
+                pages += 1;
             }
         }
+        self.to_look > 0
     }
 
     /// What was drained, or given up by a reader that stayed long, comes back.
@@ -235,10 +249,10 @@ impl<P: Policy> Housekeeper<P> {
 mod tests {
     use cuckoo::Location;
 
-    use super::Class;
+    use super::{Class, ITEMS_A_STEP};
     use crate::arena::PAGE;
     use crate::departure::Departure;
-    use crate::engine::{Cache, Config, Entry, Session, Todo, Verb};
+    use crate::engine::{Cache, Config, Entry, Expiry, Session, Todo, Verb};
     use crate::pool::Need;
     use crate::size_classes::LARGEST_CHUNK;
 
@@ -288,6 +302,42 @@ mod tests {
             }
             assert_eq!(session.pin().get(b"small").map(|hit| hit.is_won()), Some(true));
             assert!(cache.time() - session.pin().peek(b"small").expect("it is there").last_access() < 4);
+        }
+    }
+
+    /// A step removed all that was dead on 64 pages, which took as long as eight milliseconds, and where the housekeeper
+    /// shares a core with who serves, requests waited for that.
+    #[test]
+    fn a_step_removes_a_few_items_however_many_are_to_go() {
+        for way in ["flush", "expiry", "limit"] {
+            let limit = 32 << 20;
+            let cache: Cache = Cache::new(Config::with_limit(limit)).expect("a cache");
+            cache.set_time(1);
+            let (mut session, mut housekeeper) = (cache.session(), cache.housekeeper());
+            for key in 0..limit as u32 / 64 {
+                let key = key.to_be_bytes();
+                let entry = Entry::new(&key).with_expiry(Expiry::At(10));
+                session.store(Verb::Set, entry, &[1; 16]).expect("room");
+            }
+            let full = cache.len();
+            match way {
+                "flush" => cache.flush(),
+                "expiry" => cache.set_time(10),
+                _ => cache.resize(limit / 2).expect("a limit"),
+            }
+            // The last page that a step takes on goes whole.
+            let most = ITEMS_A_STEP + PAGE / 16;
+            let mut before = full;
+            loop {
+                let todo = housekeeper.step();
+                let removed = before - cache.len();
+                assert!(removed <= most, "{way}: {removed} in a step");
+                before = cache.len();
+                if todo == Todo::Rest {
+                    break;
+                }
+            }
+            assert!(before < full * 3 / 4, "{way}: {before} of {full} are left");
         }
     }
 

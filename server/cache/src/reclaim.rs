@@ -256,16 +256,16 @@ impl<P: Policy> Engine<P> {
         self.remove_all(class, victims, Departure::Evicted, counters);
     }
 
-    /// Removes the dead items of a page, and notes when the next one expires.
-    pub(crate) fn clear_page(&self, number: PageNumber, why: Departure, counters: &Counters) {
+    /// Removes the dead items of a page, and notes when the next one expires; says how many there were.
+    pub(crate) fn clear_page(&self, number: PageNumber, why: Departure, counters: &Counters) -> usize {
         let page = self.page(number);
-        let Some(class) = page.owner().map(|id| self.class(id)) else { return };
+        let Some(class) = page.owner().map(|id| self.class(id)) else { return 0 };
         let judge = self.judge();
         let mut dead = Vec::new();
         let state = class.lock();
         if page.owner() != Some(class.id()) {
             // It has changed hands since, and is being filled anew.
-            return;
+            return 0;
         }
         // Forgotten first and noted again item by item, so that a note made meanwhile is not lost.
         page.forget_expiries();
@@ -277,9 +277,11 @@ impl<P: Policy> Engine<P> {
             }
         }
         drop(state);
-        if !dead.is_empty() {
+        let removed = dead.len();
+        if removed > 0 {
             self.remove_all(class, dead, why, counters);
         }
+        removed
     }
 
     /// Removes items with a chunk in a class, and frees what is safe of them.

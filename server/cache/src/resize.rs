@@ -34,10 +34,11 @@ use crate::policy::Policy;
 use crate::reclaim::Extent;
 use crate::shared::Engine;
 
-/// Pages that a step empties at the most.
-const EMPTIED_A_STEP: usize = 8;
-/// Pages that a step gives back at the most each time.
-const GIVEN_A_STEP: usize = 64;
+/// Pages that a step empties at the most: small items make a page cost a tenth of a millisecond, and who serves on the
+/// core of who does this waits for the step's end.
+const EMPTIED_A_STEP: usize = 1;
+/// Pages that a step gives back at the most each time. The pool is locked meanwhile.
+const GIVEN_A_STEP: usize = 8;
 
 /// Why a cache cannot have a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -12,6 +12,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, UnixListener};
@@ -28,6 +29,8 @@ use crate::shared::Shared;
 
 /// How long accepting rests when file descriptors have run out.
 const OUT_OF_MEANS: Duration = Duration::from_millis(10);
+/// Connections accepted before those have a turn who serve on the same core.
+const AT_ONCE: usize = 16;
 /// How often it is said that they are still lacking.
 const REMINDER: Duration = Duration::from_secs(60);
 
@@ -249,7 +252,12 @@ pub(crate) fn accept(
             waiting[event.token().0] = true;
         }
         for (listening, waiting) in sockets.listening.iter().zip(&mut waiting) {
+            let mut tries = 0;
             while *waiting && !shared.is_stopping() {
+                tries += 1;
+                if tries % AT_ONCE == 0 {
+                    thread::yield_now();
+                }
                 if !settings.maxconns_fast && shared.connections.clients() >= settings.connections {
                     shortage.lasts(shared);
                     break;

@@ -19,6 +19,9 @@
 //! has half a request or replies that its client does not take: at most [`MOST_LEFT`] bytes of the one; of the other a
 //! full [`Output`], and the requests behind it that came in the same receive. It is then not read from, so a client
 //! that does not read its replies blocks nobody but itself.
+//!
+//! Clients come and go in crowds, where a proxy starts or stops, and each costs some microseconds: between two waits a
+//! worker welcomes and parts with [`AT_ONCE`] of them, so that who asks for something waits for no more.
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
@@ -44,6 +47,8 @@ use crate::watch::Ending;
 const _: () = assert!(RECEIVE >= 2 * MOST_LEFT);
 /// Events handled between two waits.
 const EVENTS: usize = 1024;
+/// Clients welcomed between two waits, and turns of those who have closed their side.
+const AT_ONCE: usize = 16;
 /// Outputs kept for the next connection whose client is slow.
 const SPARE_OUTPUTS: usize = 16;
 
@@ -88,8 +93,12 @@ pub(crate) struct Worker {
     connections: Slab<Connection>,
     /// When the silent ones were looked for last, by the cache's clock.
     looked: u32,
+    /// Whether newcomers may be waiting.
+    awaited: bool,
     /// Connections that are owed a turn.
     queue: VecDeque<usize>,
+    /// Those whose clients have closed their side. Nobody waits for most of them.
+    leaving: VecDeque<usize>,
     executor: Executor,
     /// What was left of a connection's last turn, and what it has received since.
     received: Box<[u8]>,
@@ -112,7 +121,9 @@ impl Worker {
             reception,
             connections: Slab::new(),
             looked: 0,
+            awaited: false,
             queue: VecDeque::new(),
+            leaving: VecDeque::new(),
             received: vec![0; RECEIVE].into_boxed_slice(),
             output: Output::default(),
             spare: Vec::new(),
@@ -124,7 +135,8 @@ impl Worker {
         let mut events = Events::with_capacity(EVENTS);
         let at_rest = (self.shared.settings.idle_timeout > 0).then_some(LOOK_FOR_SILENT);
         while !self.shared.is_stopping() {
-            let timeout = if self.queue.is_empty() { at_rest } else { Some(Duration::ZERO) };
+            let rests = !self.awaited && self.queue.is_empty() && self.leaving.is_empty();
+            let timeout = if rests { at_rest } else { Some(Duration::ZERO) };
             match self.poll.poll(&mut events, timeout) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 outcome => outcome?,
@@ -137,6 +149,14 @@ impl Worker {
                 if let Some(number) = self.queue.pop_front() {
                     self.take_turn(number);
                 }
+            }
+            for _ in 0..self.leaving.len().min(AT_ONCE) {
+                if let Some(number) = self.leaving.pop_front() {
+                    self.take_turn(number);
+                }
+            }
+            if self.awaited {
+                self.welcome_some();
             }
             if at_rest.is_some() {
                 self.part_with_the_silent();
@@ -170,9 +190,7 @@ impl Worker {
 
     fn note(&mut self, event: &Event) {
         if event.token() == WAKER {
-            while let Ok(client) = self.newcomers.try_recv() {
-                self.welcome(client);
-            }
+            self.awaited = true;
         } else if let Some(connection) = self.connections.get_mut(event.token().0) {
             connection.ended |= event.is_read_closed() || event.is_error();
             connection.readable |= event.is_readable() || connection.ended;
@@ -181,8 +199,21 @@ impl Worker {
     }
 
     fn enqueue(&mut self, number: usize) {
-        if !std::mem::replace(&mut self.connections[number].queued, true) {
-            self.queue.push_back(number);
+        let connection = &mut self.connections[number];
+        if !std::mem::replace(&mut connection.queued, true) {
+            let queue = if connection.ended { &mut self.leaving } else { &mut self.queue };
+            queue.push_back(number);
+        }
+    }
+
+    /// Welcomes newcomers, if there are any, and notes whether there may be more.
+    fn welcome_some(&mut self) {
+        for _ in 0..AT_ONCE {
+            let Ok(guest) = self.newcomers.try_recv() else {
+                self.awaited = false;
+                return;
+            };
+            self.welcome(guest);
         }
     }
 

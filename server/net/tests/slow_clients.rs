@@ -482,6 +482,31 @@ fn a_client_that_only_listens_any_more() {
     server.stop().expect("no thread has failed");
 }
 
+/// A worker welcomes a few clients at a time, and parts with a few: of a crowd nobody is forgotten.
+#[test]
+fn a_crowd_that_comes_and_goes_at_once() {
+    for threads in [1, 3] {
+        let server = Server::start(settings().with_threads(threads)).expect("it starts");
+        let address = server.addresses()[0].into();
+        let mut observer = Client::connect(&address);
+        observer.ask(b"set a 0 0 1\r\nx\r\n", b"STORED\r\n");
+        for _ in 0..3 {
+            let mut crowd: Vec<Client> = (0..200).map(|_| Client::connect(&address)).collect();
+            for client in &mut crowd {
+                client.send(b"get a\r\n");
+                client.socket.shutdown(Shutdown::Write).expect("a socket");
+            }
+            for client in &mut crowd {
+                client.expect(b"VALUE a 0 1\r\nx\r\nEND\r\n");
+                client.expect_closed();
+            }
+        }
+        wait_until("they are gone", || observer.stat("curr_connections") == 1);
+        drop(observer);
+        server.stop().expect("no thread has failed");
+    }
+}
+
 /// One connection more than there may be is told so; when another one has gone there is room again.
 #[test]
 fn too_many_connections() {
