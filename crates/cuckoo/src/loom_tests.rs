@@ -136,6 +136,15 @@ fn check_for_each(keys: [usize; 2], model: impl Fn(usize) + Clone + Sync + Send 
     }
 }
 
+/// Another thread's work on the world.
+fn beside<L: Layout + 'static, T: 'static>(
+    world: &Arc<World<L>>,
+    work: impl FnOnce(&World<L>) -> T + 'static,
+) -> thread::JoinHandle<T> {
+    let world = world.clone();
+    thread::spawn(move || work(&world))
+}
+
 fn grows_to(limit: usize, target_load: f64) -> Growth {
     Growth::Linear(Linear::up_to(limit).with_target_load(target_load))
 }
@@ -155,9 +164,8 @@ fn displacement_against_lookup<L: Layout>() {
         for key in [0, 1] {
             world.insert(key).unwrap();
         }
-        let writer = thread::spawn({
-            let world = world.clone();
-            move || assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.displaced == 1))
+        let writer = beside(&world, |world| {
+            assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.displaced == 1))
         });
         assert_eq!(world.get(asked), Some(location(asked, 0)), "missed while it may be moving");
         writer.join().unwrap();
@@ -191,9 +199,8 @@ fn displacement_behind_the_reader<L: Layout>() {
         world.insert(1).unwrap();
         world.insert(0).unwrap();
         assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
-        let writer = thread::spawn({
-            let world = world.clone();
-            move || assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.displaced == 1))
+        let writer = beside(&world, |world| {
+            assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.displaced == 1))
         });
         assert_eq!(world.get(0), Some(location(0, 0)), "missed while it moved behind the reader's back");
         writer.join().unwrap();
@@ -223,14 +230,11 @@ fn there_and_back_against_lookup() {
     check(2, move || {
         let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
         world.insert(0).unwrap();
-        let writer = thread::spawn({
-            let world = world.clone();
-            move || {
-                // Key 1 can only be in bucket 0, so key 0 goes to bucket 1; key 2 can only be there, so it comes back.
-                world.insert(1).unwrap();
-                assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
-                world.insert(2).unwrap();
-            }
+        let writer = beside(&world, |world| {
+            // Key 1 can only be in bucket 0, so key 0 goes to bucket 1; key 2 can only be there, so it comes back.
+            world.insert(1).unwrap();
+            assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
+            world.insert(2).unwrap();
         });
         assert_eq!(world.get(0), Some(location(0, 0)));
         writer.join().unwrap();
@@ -246,10 +250,8 @@ fn removal_against_lookup<L: Layout>() {
         for key in [0, 1] {
             world.insert(key).unwrap();
         }
-        let writer = thread::spawn({
-            let world = world.clone();
-            move || assert!(world.table.remove_exact(world.hashes[0], location(0, 0)))
-        });
+        let writer =
+            beside(&world, |world| assert!(world.table.remove_exact(world.hashes[0], location(0, 0))));
         if asked == 0 {
             let first_look = world.get(0);
             let second_look = world.get(0);
@@ -280,10 +282,7 @@ fn removal_against_removal() {
     check(4, move || {
         let world = Arc::new(World::<L>::new(2, Growth::Fixed, hashes.clone()));
         world.insert(0).unwrap();
-        let other = thread::spawn({
-            let world = world.clone();
-            move || world.table.remove_exact(world.hashes[0], location(0, 0))
-        });
+        let other = beside(&world, |world| world.table.remove_exact(world.hashes[0], location(0, 0)));
         let mine = world.table.remove_exact(world.hashes[0], location(0, 0));
         assert!(mine ^ other.join().unwrap());
         assert!(world.table.is_empty());
@@ -305,9 +304,8 @@ fn growth_against_lookup<L: Layout>() {
         for key in [0, 1] {
             assert_eq!(world.insert(key).unwrap(), Insertion::Inserted(Default::default()));
         }
-        let writer = thread::spawn({
-            let world = world.clone();
-            move || assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.split > 0))
+        let writer = beside(&world, |world| {
+            assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.split > 0))
         });
         assert_eq!(world.get(asked), Some(location(asked, 0)), "missed while its bucket may be splitting");
         writer.join().unwrap();
@@ -338,10 +336,7 @@ fn growth_against_insert<L: Layout>() {
     check(2, move || {
         let world = Arc::new(World::<L>::new(2, grows_to(4, 0.2), hashes.clone()));
         world.insert(0).unwrap();
-        let writer = thread::spawn({
-            let world = world.clone();
-            move || world.insert(1).unwrap()
-        });
+        let writer = beside(&world, |world| world.insert(1).unwrap());
         world.insert(2).unwrap();
         assert_eq!(world.get(0), Some(location(0, 0)));
         writer.join().unwrap();
@@ -376,12 +371,9 @@ fn splitter_against_splitter() {
     check(2, move || {
         let world = Arc::new(World::<L>::new(2, grows_to(8, 0.3), hashes.clone()));
         world.insert(0).unwrap();
-        let writer = thread::spawn({
-            let world = world.clone();
-            move || {
-                world.insert(1).unwrap();
-                world.insert(2).unwrap();
-            }
+        let writer = beside(&world, |world| {
+            world.insert(1).unwrap();
+            world.insert(2).unwrap();
         });
         world.insert(3).unwrap();
         writer.join().unwrap();
@@ -440,12 +432,9 @@ fn merge_and_split_against_lookup<L: Layout>() {
         let world = world.clone();
         check_for(explored_for, 2, move || {
             let world = world();
-            let writer = thread::spawn({
-                let world = world.clone();
-                move || {
-                    assert!(world.merge());
-                    assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.split == 1));
-                }
+            let writer = beside(&world, |world| {
+                assert!(world.merge());
+                assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.split == 1));
             });
             assert_eq!(
                 world.get(asked),
@@ -476,10 +465,7 @@ fn merge_against_insert_and_removal() {
     let world = about_to_merge::<Inline<2>>(0.95);
     check(2, move || {
         let world = world();
-        let merger = thread::spawn({
-            let world = world.clone();
-            move || assert!(world.merge())
-        });
+        let merger = beside(&world, |world| assert!(world.merge()));
         assert!(matches!(world.insert(2), Ok(Insertion::Inserted(_))));
         assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
         merger.join().unwrap();
@@ -499,10 +485,7 @@ fn insert_against_insert_of_the_same_key() {
     check(4, move || {
         let world = Arc::new(World::<L>::new(2, Growth::Fixed, hashes.clone()));
         let insert = |world: &World<L>, which| world.insert_at(0, location(0, which)).unwrap();
-        let other = thread::spawn({
-            let world = world.clone();
-            move || insert(&world, 1)
-        });
+        let other = beside(&world, move |world| insert(&world, 1));
         let outcomes = (insert(&world, 0), other.join().unwrap());
         match outcomes {
             (Insertion::Inserted(_), Insertion::Occupied(at)) => assert_eq!(at, location(0, 0)),
@@ -529,10 +512,7 @@ fn displacement_against_displacement() {
         for key in [0, 1] {
             world.insert(key).unwrap();
         }
-        let writer = thread::spawn({
-            let world = world.clone();
-            move || world.insert(2).unwrap()
-        });
+        let writer = beside(&world, |world| world.insert(2).unwrap());
         world.insert(3).unwrap();
         writer.join().unwrap();
         for key in 0..4 {
@@ -550,17 +530,11 @@ fn replacement_against_displacement_and_lookup() {
     check(2, move || {
         let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
         world.insert(0).unwrap();
-        let displacer = thread::spawn({
-            let world = world.clone();
-            move || world.insert(1).unwrap()
-        });
-        let replacer = thread::spawn({
-            let world = world.clone();
-            move || {
-                let (hash, new) = (world.hashes[0], location(0, 1));
-                let outcome = world.table.insert_or_replace(hash, new, |at| holds(at, 0), world.hasher());
-                assert_eq!(outcome.unwrap(), Upsertion::Replaced(location(0, 0)));
-            }
+        let displacer = beside(&world, |world| world.insert(1).unwrap());
+        let replacer = beside(&world, |world| {
+            let (hash, new) = (world.hashes[0], location(0, 1));
+            let outcome = world.table.insert_or_replace(hash, new, |at| holds(at, 0), world.hasher());
+            assert_eq!(outcome.unwrap(), Upsertion::Replaced(location(0, 0)));
         });
         assert!(world.get(0).is_some());
         displacer.join().unwrap();
@@ -577,17 +551,11 @@ fn replacement_on_the_spot<L: Layout>() {
     check_for(Some(seconds_of_a_large_model()), 2, move || {
         let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
         world.insert(0).unwrap();
-        let displacer = thread::spawn({
-            let world = world.clone();
-            move || world.insert(1).unwrap()
-        });
-        let replacer = thread::spawn({
-            let world = world.clone();
-            move || {
-                let spot = world.table.spot(world.hashes[0], |at| holds(at, 0));
-                let held = spot.and_then(|spot| world.table.hold(spot));
-                held.map(|held| held.replace(location(0, 1))).is_some()
-            }
+        let displacer = beside(&world, |world| world.insert(1).unwrap());
+        let replacer = beside(&world, |world| {
+            let spot = world.table.spot(world.hashes[0], |at| holds(at, 0));
+            let held = spot.and_then(|spot| world.table.hold(spot));
+            held.map(|held| held.replace(location(0, 1))).is_some()
         });
         assert!(world.get(0).is_some());
         displacer.join().unwrap();
@@ -614,12 +582,9 @@ fn removal_on_the_spot_against_replacement() {
     check(4, move || {
         let world = Arc::new(World::<L>::new(2, Growth::Fixed, hashes.clone()));
         world.insert(0).unwrap();
-        let replacer = thread::spawn({
-            let world = world.clone();
-            move || {
-                let (hash, new) = (world.hashes[0], location(0, 1));
-                world.table.insert_or_replace(hash, new, |at| holds(at, 0), world.hasher()).unwrap()
-            }
+        let replacer = beside(&world, |world| {
+            let (hash, new) = (world.hashes[0], location(0, 1));
+            world.table.insert_or_replace(hash, new, |at| holds(at, 0), world.hasher()).unwrap()
         });
         let spot = world.table.spot(world.hashes[0], |at| at == location(0, 0));
         let held = spot.and_then(|spot| world.table.hold(spot));
@@ -645,10 +610,7 @@ fn batch_against_displacement() {
     check(3, move || {
         let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
         world.insert(0).unwrap();
-        let writer = thread::spawn({
-            let world = world.clone();
-            move || world.insert(1).unwrap()
-        });
+        let writer = beside(&world, |world| world.insert(1).unwrap());
         let mut found = [Some(location(0, 0)); 2];
         let hashes = [world.hashes[0], world.hashes[2]];
         world.table.find_many(world.hasher(), &hashes, |i, at| holds(at, 2 * i), &mut found);
@@ -668,13 +630,10 @@ fn a_stashed_key_is_put_in_once_and_found() {
         for key in [0, 1] {
             world.insert(key).unwrap();
         }
-        let other = thread::spawn({
-            let world = world.clone();
-            move || {
-                let inserted = matches!(world.insert_at(2, location(2, 1)), Ok(Insertion::Inserted(_)));
-                assert!(world.get(2).is_some(), "it is in, by this thread or by the other one");
-                inserted
-            }
+        let other = beside(&world, |world| {
+            let inserted = matches!(world.insert_at(2, location(2, 1)), Ok(Insertion::Inserted(_)));
+            assert!(world.get(2).is_some(), "it is in, by this thread or by the other one");
+            inserted
         });
         let inserted = matches!(world.insert_at(2, location(2, 0)), Ok(Insertion::Inserted(_)));
         let (found, others) = (world.get(2), other.join().unwrap());
@@ -698,10 +657,7 @@ fn a_stashed_key_is_found_while_its_bucket_splits() {
             world.insert(key).unwrap();
         }
         assert_eq!(world.table.buckets(), 4);
-        let writer = thread::spawn({
-            let world = world.clone();
-            move || world.table.reserve(3, world.hasher())
-        });
+        let writer = beside(&world, |world| world.table.reserve(3, world.hasher()));
         assert_eq!(world.get(2), Some(location(2, 0)), "missed while its bucket may be splitting");
         writer.join().unwrap();
         assert_eq!(world.table.buckets(), 5);
@@ -719,9 +675,8 @@ fn a_key_is_found_by_its_first_bucket_while_it_is_displaced() {
     check(3, move || {
         let world = Arc::new(World::<L>::of_a_map(4, Growth::Fixed, hashes.clone()));
         world.insert(0).unwrap();
-        let writer = thread::spawn({
-            let world = world.clone();
-            move || assert!(matches!(world.insert(1), Ok(Insertion::Inserted(work)) if work.displaced == 1))
+        let writer = beside(&world, |world| {
+            assert!(matches!(world.insert(1), Ok(Insertion::Inserted(work)) if work.displaced == 1))
         });
         assert_eq!(world.get_first(0), Some(location(0, 0)), "missed while it moves");
         writer.join().unwrap();
@@ -741,10 +696,7 @@ fn a_batch_finds_by_first_buckets_what_is_displaced() {
     check(3, move || {
         let world = Arc::new(World::<L>::of_a_map(4, Growth::Fixed, hashes.clone()));
         world.insert(0).unwrap();
-        let writer = thread::spawn({
-            let world = world.clone();
-            move || world.insert(1).unwrap()
-        });
+        let writer = beside(&world, |world| world.insert(1).unwrap());
         let mut found = [None; 2];
         let hashes = [world.hashes[0], world.hashes[2]];
         let eq = |i, at| holds(at, 2 * i);
@@ -765,10 +717,7 @@ fn a_key_elsewhere_is_found_while_its_first_bucket_splits() {
         world.insert(0).unwrap();
         world.insert(1).unwrap();
         assert_eq!(world.table.buckets(), 4);
-        let writer = thread::spawn({
-            let world = world.clone();
-            move || world.table.reserve(3, world.hasher())
-        });
+        let writer = beside(&world, |world| world.table.reserve(3, world.hasher()));
         assert_eq!(world.get_first(1), Some(location(1, 0)), "missed while its bucket may be splitting");
         writer.join().unwrap();
         assert_eq!(world.table.buckets(), 5);
@@ -787,13 +736,10 @@ fn a_key_is_inserted_once_by_one_lock_or_by_two() {
     check_for(Some(seconds_of_a_large_model()), 3, move || {
         let world = Arc::new(World::<L>::of_a_map(4, Growth::Fixed, hashes.clone()));
         world.insert(1).unwrap();
-        let other = thread::spawn({
-            let world = world.clone();
-            move || {
-                let inserted = matches!(world.insert_at(0, location(0, 1)), Ok(Insertion::Inserted(_)));
-                assert!(world.get_first(0).is_some(), "it is in, by this thread or by the other one");
-                inserted
-            }
+        let other = beside(&world, |world| {
+            let inserted = matches!(world.insert_at(0, location(0, 1)), Ok(Insertion::Inserted(_)));
+            assert!(world.get_first(0).is_some(), "it is in, by this thread or by the other one");
+            inserted
         });
         assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
         let inserted = matches!(world.insert_at(0, location(0, 0)), Ok(Insertion::Inserted(_)));
@@ -827,11 +773,8 @@ fn displacement_against_walk() {
             world.insert(1).unwrap();
             world.insert(0).unwrap();
             assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
-            let writer = thread::spawn({
-                let world = world.clone();
-                move || {
-                    assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.displaced == 1))
-                }
+            let writer = beside(&world, |world| {
+                assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.displaced == 1))
             });
             assert_eq!(world.count(0), 1, "told twice, or not at all");
             writer.join().unwrap();

@@ -39,8 +39,7 @@ impl<P: Policy> Session<P> {
     /// overlapping: of no more than [`GROUP`], for what was asked for first is to be there still when it is used. Until
     /// [`end_batch`](Session::end_batch), or for a few times as many writes, writes of this session cost less, and hold
     /// back memory as a pin does. Who may wait for those who are pinned ([`Cache::flush`](crate::engine::Cache::flush),
-    /// a housekeeper) waits for the batch to end: this thread ends it first. The keys stay where they are until they
-    /// are written: by its address a key is told from the others.
+    /// a housekeeper) waits for the batch to end: this thread ends it first.
     ///
     /// ```
     /// use lookaside_cache::engine::{Cache, Config, Entry, Verb};
@@ -66,8 +65,8 @@ impl<P: Policy> Session<P> {
         let entries = engine.entries(engine.flushes.generation());
         let announced = keys.len().min(GROUP);
         engine.table.spot_many(entries, &hashes[..announced], &mut spots[..announced]);
-        let announced = keys.iter().zip(hashes).zip(spots);
-        self.batch.announce(announced.map(|((key, hash), spot)| Announced::new(key, hash, spot)));
+        let announced = hashes.into_iter().zip(spots).take(announced);
+        self.batch.announce(announced.map(|(hash, spot)| Announced { hash, spot }));
         self.batch.is_open.set(true);
         self.batch.expected = keys.len();
         self.batch.pins_left = PINS_OF_A_WRITE * keys.len();
@@ -150,17 +149,14 @@ impl<P: Policy> Pinned<'_, P> {
     pub(crate) fn spot(&self, key: &[u8]) -> (u64, Option<Spot>) {
         let engine = self.engine();
         let entries = engine.entries(self.moment().generation);
-        match self.batch().announced(key) {
-            // In the index now, under this pin, so that it may be read; and of this key, so that the hash is its, too.
-            Some((hash, Some(spot))) if engine.table.is_at(spot) && entries.holds(spot.location(), key) => {
-                (hash, Some(spot))
-            }
-            Some((_, None)) => (engine.hash(key), None),
-            _ => {
-                let hash = engine.hash(key);
-                (hash, engine.table.spot(hash, |at| entries.holds(at, key)))
-            }
-        }
+        let hash = engine.hash(key);
+        let spot = match self.batch().announced(hash) {
+            // In the index now, under this pin, so that it may be read.
+            Some(Some(spot)) if engine.table.is_at(spot) && entries.holds(spot.location(), key) => Some(spot),
+            Some(None) => None,
+            _ => engine.table.spot(hash, |at| entries.holds(at, key)),
+        };
+        (hash, spot)
     }
 
     /// The hash of a key, and its item, dead or alive, and where that is, if it was seen at once.

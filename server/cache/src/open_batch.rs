@@ -12,18 +12,9 @@ pub(crate) const PINS_OF_A_WRITE: usize = 4;
 /// A key that is to be written.
 #[derive(Clone, Copy)]
 pub(crate) struct Announced {
-    /// Where the key itself lies, by which it is told from the others.
-    address: usize,
-    len: usize,
-    hash: u64,
+    pub(crate) hash: u64,
     /// Where its item seemed to be.
-    spot: Option<Spot>,
-}
-
-impl Announced {
-    pub(crate) fn new(key: &[u8], hash: u64, spot: Option<Spot>) -> Announced {
-        Announced { address: key.as_ptr().addr(), len: key.len(), hash, spot }
-    }
+    pub(crate) spot: Option<Spot>,
 }
 
 /// A session's batch of writes.
@@ -65,20 +56,18 @@ impl OpenBatch {
         self.next.set(0);
     }
 
-    /// The hash of a key whose turn it is, and where its item seemed to be. It is a hint: what lies at its address may
-    /// be another key by now.
+    /// Where the item of a key of this hash seemed to be, if it is the turn of such a key. It is a hint: the item may
+    /// be gone, and be of another key.
     #[inline]
-    pub(crate) fn announced(&self, key: &[u8]) -> Option<(u64, Option<Spot>)> {
+    pub(crate) fn announced(&self, hash: u64) -> Option<Option<Spot>> {
         if !self.is_open.get() {
             return None;
         }
         let next = self.next.get();
-        let is_it = |other: &Announced| other.address == key.as_ptr().addr() && other.len == key.len();
         // Those between were refused before they came here.
-        let skipped = self.keys.get(next..)?.iter().position(is_it)?;
+        let skipped = self.keys.get(next..)?.iter().position(|announced| announced.hash == hash)?;
         self.next.set(next + skipped + 1);
-        let announced = self.keys[next + skipped];
-        Some((announced.hash, announced.spot))
+        Some(self.keys[next + skipped].spot)
     }
 
     /// Whether a pin that is dropped holds on for the batch.
