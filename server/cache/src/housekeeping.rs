@@ -305,16 +305,16 @@ mod tests {
         }
     }
 
-    /// A step removed all that was dead on 64 pages, which took as long as eight milliseconds, and where the housekeeper
+    /// A step removed all that was dead on 64 pages, which took as long as eight milliseconds. Where the housekeeper
     /// shares a core with who serves, requests waited for that.
     #[test]
     fn a_step_removes_a_few_items_however_many_are_to_go() {
         for way in ["flush", "expiry", "limit"] {
-            let limit = 32 << 20;
+            let limit = 8 << 20;
             let cache: Cache = Cache::new(Config::with_limit(limit)).expect("a cache");
             cache.set_time(1);
             let (mut session, mut housekeeper) = (cache.session(), cache.housekeeper());
-            for key in 0..limit as u32 / 64 {
+            for key in 0..limit as u32 / 32 {
                 let key = key.to_be_bytes();
                 let entry = Entry::new(&key).with_expiry(Expiry::At(10));
                 session.store(Verb::Set, entry, &[1; 16]).expect("room");

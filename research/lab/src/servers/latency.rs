@@ -135,10 +135,12 @@ fn load(
     pattern: &Pattern,
     cores: Cores,
 ) -> Result<Load, ExperimentError> {
-    let values = sizes(&pattern.value_sizes, SizesOf::Values, 1.0).map_err(|error| failed(&server.name, error))?;
+    let values =
+        sizes(&pattern.value_sizes, SizesOf::Values, 1.0).map_err(|error| failed(&server.name, error))?;
     // Larger ones would only be refused.
     let items = Items::new(Box::new(Fixed(KEY)), values).cut_values_at(1_000_000);
-    let demand = Demand { popularity: Popularity::scrambled(pattern.records, pattern.theta)?, gets: pattern.gets };
+    let demand =
+        Demand { popularity: Popularity::scrambled(pattern.records, pattern.theta)?, gets: pattern.gets };
     let time = |milliseconds| Amount::Time(Duration::from_millis(milliseconds));
     Ok(Load {
         connections: pattern.connections,

@@ -90,9 +90,7 @@ impl Prepared<'_> {
         let Event { what, memory, count, value_size, .. } = *self.event;
         match what {
             What::Grow => self.loader.store(0, count, value_size, 0, GENTLE),
-            What::Shift => {
-                self.loader.store(count, count / LARGER, value_size * LARGER as usize, 0, GENTLE)
-            }
+            What::Shift => self.loader.store(count, count / LARGER, value_size * LARGER as usize, 0, GENTLE),
             What::Expire => {
                 let left = Duration::from_secs(self.expiry).checked_sub(now());
                 let late = || {
@@ -111,7 +109,8 @@ impl Prepared<'_> {
     fn connect(&self, count: u64) -> Result<(), ExperimentError> {
         let connect = |_| TcpStream::connect(self.at.address).map_err(|error| lost(self.at.server, error));
         let opened: Vec<TcpStream> = (0..count).map(connect).collect::<Result<_, _>>()?;
-        let mut loaders: Vec<_> = opened.into_iter().map(|stream| Loader::of(stream, self.at.server)).collect();
+        let mut loaders: Vec<_> =
+            opened.into_iter().map(|stream| Loader::of(stream, self.at.server)).collect();
         loaders.iter_mut().try_for_each(|loader| loader.ask("get none\r\n", "END\r\n"))
     }
 }

@@ -8,8 +8,8 @@
 //!
 //! Each event has a server of its own, started for it and filled where the event needs that. The prober watches from
 //! the event's beginning until some time after its end. A control follows: a fresh server of the same program, idle,
-//! watched for as long up to a bound, because a longer watch meets more of what the machine does by itself. A pause is seen if
-//! it lasts longer than the prober's sleep, and then less than that sleep too short.
+//! watched for as long up to a bound, because a longer watch meets more of what the machine does by itself. A pause is
+//! seen if it lasts longer than the prober's sleep, and then by at most that sleep too short.
 //!
 //! The loader has the lower priority of the two threads that share a core, so that the prober need not wait for it.
 //! Servers take turns, event by event.
