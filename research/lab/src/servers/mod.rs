@@ -8,7 +8,9 @@
 //! | `cpu` | kind `server-cpu`: what requests cost a server |
 //! | `drift` | kind `server-drift`: hit ratios while the values change their sizes |
 //! | `filling` | filling a server, and checking what it has |
+//! | `latency` | kind `server-latency`: how long requests take at rates that a server can keep |
 //! | `lookaside` | kind `server-lookaside`: ours with and without a lookaside buffer, in large batches |
+//! | `pauses` | kind `server-pauses`: the longest request while something large happens |
 //! | `replay` | kind `server-replay`: hit ratios on a real trace |
 //! | `throughput` | kind `server-throughput`: the paper's section 5.4, Figure 9 |
 //! | `writes` | kind `server-writes`: what writes that come together cost a server |
@@ -19,7 +21,9 @@ mod cores;
 mod cpu;
 mod drift;
 mod filling;
+mod latency;
 mod lookaside;
+mod pauses;
 mod replay;
 mod throughput;
 mod writes;
@@ -34,7 +38,9 @@ pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
     laboratory
         .with_kind("server-cpu", cpu::run)
         .with_kind("server-drift", drift::run)
+        .with_kind("server-latency", latency::run)
         .with_kind("server-lookaside", lookaside::run)
+        .with_kind("server-pauses", pauses::run)
         .with_kind("server-replay", replay::run)
         .with_kind("server-throughput", throughput::run)
         .with_kind("server-writes", writes::run)

@@ -1,0 +1,116 @@
+//! What happens in a server while the prober watches.
+
+use std::net::TcpStream;
+use std::thread;
+use std::time::Duration;
+
+use serde::Deserialize;
+
+use super::loader::{FAST, GENTLE, Loader, now};
+use super::{At, lost};
+use crate::experiment::ExperimentError;
+
+/// How many times larger values are after a shift of sizes.
+const LARGER: u64 = 10;
+/// Items that are stored in a second at least, where they expire together: the deadline is set before they are stored.
+const SLOWEST: u64 = 450_000;
+/// Seconds left after that.
+const SPARE: u64 = 2;
+
+/// An event, in a definition.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Event {
+    /// The point's name.
+    pub(super) name: String,
+    what: What,
+    /// The server's memory in MiB.
+    memory: u64,
+    /// Items, or connections.
+    count: u64,
+    /// Bytes of values.
+    #[serde(default)]
+    value_size: usize,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum What {
+    /// Items are stored in an empty server.
+    Grow,
+    /// The server has been filled. Now values are ten times larger, and all of them together as large as before.
+    Shift,
+    /// Items expire in the same second.
+    Expire,
+    /// The server has been filled. Now it is flushed.
+    Flush,
+    /// The server has been filled. Now it gets half the memory.
+    Halve,
+    /// Connections are opened one after the other without a rest, ask for something, and are closed together.
+    Connect,
+}
+
+/// A server to which it can happen.
+pub(super) struct Prepared<'e> {
+    event: &'e Event,
+    at: At<'e>,
+    loader: Loader<'e>,
+    /// The second in which items expire.
+    expiry: u64,
+}
+
+impl Event {
+    /// What servers are started with.
+    pub(super) fn arguments(&self) -> Vec<String> {
+        let connections = if self.what == What::Connect { self.count + 100 } else { 100 };
+        ["-m", &self.memory.to_string(), "-c", &connections.to_string()].map(str::to_owned).into()
+    }
+
+    /// Fills the server with what must be there.
+    pub(super) fn prepare<'e>(&'e self, at: At<'e>) -> Result<Prepared<'e>, ExperimentError> {
+        let mut loader = Loader::connect(at)?;
+        let mut expiry = 0;
+        match self.what {
+            What::Grow | What::Connect => {}
+            What::Shift | What::Flush | What::Halve => {
+                loader.store(0, self.count, self.value_size, expiry, FAST)?;
+            }
+            What::Expire => {
+                expiry = now().as_secs() + self.count / SLOWEST + SPARE;
+                loader.store(0, self.count, self.value_size, expiry, FAST)?;
+            }
+        }
+        Ok(Prepared { event: self, at, loader, expiry })
+    }
+}
+
+impl Prepared<'_> {
+    /// Lets it happen.
+    pub(super) fn happen(&mut self) -> Result<(), ExperimentError> {
+        let Event { what, memory, count, value_size, .. } = *self.event;
+        match what {
+            What::Grow => self.loader.store(0, count, value_size, 0, GENTLE),
+            What::Shift => self.loader.store(count, count / LARGER, value_size * LARGER as usize, 0, GENTLE),
+            What::Expire => {
+                let left = Duration::from_secs(self.expiry).checked_sub(now());
+                let late = || {
+                    let text = format!("{}: items expired before all were there", self.at.server);
+                    ExperimentError::Machine(text)
+                };
+                thread::sleep(left.ok_or_else(late)?);
+                Ok(())
+            }
+            What::Flush => self.loader.ask("flush_all\r\n", "OK\r\n"),
+            What::Halve => self.loader.ask(&format!("cache_memlimit {}\r\n", memory / 2), "OK\r\n"),
+            What::Connect => self.connect(count),
+        }
+    }
+
+    fn connect(&self, count: u64) -> Result<(), ExperimentError> {
+        let connect = |_| TcpStream::connect(self.at.address).map_err(|error| lost(self.at.server, error));
+        let opened: Vec<TcpStream> = (0..count).map(connect).collect::<Result<_, _>>()?;
+        let mut loaders: Vec<_> =
+            opened.into_iter().map(|stream| Loader::of(stream, self.at.server)).collect();
+        loaders.iter_mut().try_for_each(|loader| loader.ask("get none\r\n", "END\r\n"))
+    }
+}
