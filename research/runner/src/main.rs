@@ -21,6 +21,7 @@ mod replay;
 mod report;
 mod run;
 mod sim;
+mod table;
 mod target;
 mod trace;
 

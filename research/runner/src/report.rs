@@ -10,6 +10,7 @@ use lab::results::Results;
 use lookaside_cli::output::{Outcome, print, tell};
 
 use crate::definitions::Definitions;
+use crate::table::table;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -20,6 +21,9 @@ pub(crate) struct Arguments {
     /// directory's
     #[arg(long, value_name = "DIR")]
     results: Option<PathBuf>,
+    /// Print the table of the README and the book that sets the server beside memcached and Redis, in Markdown
+    #[arg(long, conflicts_with_all = ["experiment", "json", "html"])]
+    table: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -35,6 +39,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments) -> Outcome {
     let catalogue = arguments.definitions.catalogue()?;
     let folder = arguments.results.clone().unwrap_or_else(|| catalogue.results_folder());
+    if arguments.table {
+        print(format_args!("{}", table(&folder)?))?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let definitions = match &arguments.experiment {
         Some(name) => vec![catalogue.get(name)?],
         None => catalogue.all()?,

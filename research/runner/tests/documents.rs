@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::command::repository;
+use crate::command::{lab, repository, said_by};
 
 /// What a reader sees first is no longer than this.
 const LINES_OF_README: usize = 150;
@@ -316,4 +316,23 @@ fn names_links_and_anchors_are_read() {
     assert_eq!(names, ["long-name", "no-such", "stlt-figure11"]);
     assert_eq!(page.links(), ["y.md#z"]);
     assert_eq!(page.anchors().into_iter().collect::<Vec<_>>(), ["one-two-three"]);
+}
+
+/// Numbers of tables had been left behind by results that were measured later. The first column of a table's row is
+/// what it says; the last names the experiment.
+#[test]
+fn the_tables_of_servers_are_those_of_the_kept_results() {
+    let printed = said_by(&mut lab(&["report", "--table"]));
+    let (printed, head): (Vec<_>, Vec<_>) = printed.lines().partition(|line| line.contains("`run "));
+    assert!(printed.len() >= 10 && head.len() == 2, "{printed:?}");
+    let experiment = |line: &str| line.rsplit('|').nth(1).map(|cell| cell.trim().to_owned());
+    let experiments: BTreeSet<_> = printed.iter().map(|line| experiment(line)).collect();
+    for (name, least) in [("README.md", 5), ("docs/benchmarks.md", printed.len())] {
+        let text = fs::read_to_string(repository().join(name)).unwrap();
+        let is_of_these = |line: &&str| line.starts_with('|') && experiments.contains(&experiment(line));
+        let rows: Vec<_> = text.lines().filter(is_of_these).collect();
+        let of_old: Vec<_> = rows.iter().filter(|row| !printed.contains(row)).collect();
+        assert!(of_old.is_empty(), "{name} has other rows than ci/tables prints: {of_old:#?} {printed:#?}");
+        assert!(rows.len() >= least && text.contains(head[0]), "{name} has {} rows", rows.len());
+    }
 }
