@@ -2,6 +2,7 @@ use std::hash::Hasher;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 
+use super::departing::ends;
 use super::found::Entry;
 use super::handle::free;
 use super::word::Word;
@@ -283,4 +284,5 @@ fn an_entry_without_handles_has_none_to_share() {
     assert_eq!(word(), before);
     // SAFETY: its only handle is gone, and nobody was told of it.
     unsafe { free::<u64, u64>(found.entry.as_ptr().cast(), std::ptr::null()) };
+    drop(ends::<u64, u64>(&home));
 }

@@ -36,7 +36,7 @@ impl Constants {
     /// Answers all who connect to this port on loopback, for ever.
     ///
     /// ```no_run
-    /// use lookaside_laboratory::Constants;
+    /// use lookaside_lab::Constants;
     ///
     /// Constants { key_size: 16, value_size: 32, ahead: 1 }.serve(11211)?;
     /// # Ok::<(), std::io::Error>(())
