@@ -82,11 +82,18 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
                 }
             }
             session.end();
-            let Some(reference) = running.iter().position(|(server, _)| server.name == parameters.reference)
-            else {
-                names().for_each(|name| session.skip(name, "the server that sets the rates is absent"));
+            if running.is_empty() {
                 return Ok(());
-            };
+            }
+            // Where the reference is not installed, the first server sets the rates, and the results say so.
+            let reference = running.iter().position(|(server, _)| server.name == parameters.reference);
+            let reference = reference.unwrap_or_else(|| {
+                session.skip(
+                    &parameters.reference,
+                    format!("the rates are parts of {}'s highest", running[0].0.name),
+                );
+                0
+            });
             for run in 0..session.runs() {
                 let (server, load) = &mut running[reference];
                 load.seed = run as u64;
