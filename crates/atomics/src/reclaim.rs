@@ -79,7 +79,7 @@
 //! ends. A thread collects
 //!
 //! * when it unpins or refreshes, and 64 objects or more are in its bag ([`Guard::retire_large`] counts as so many);
-//! * at the second refresh, or the 64th time that it unpins, after it has retired anything, however little;
+//! * at the second refresh, or the 1024th time that it unpins, after it has retired anything, however little;
 //! * when it unpins or refreshes and was found to hold back what others had retired: then it looks again, without a
 //!   barrier.
 //!

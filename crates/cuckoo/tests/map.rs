@@ -334,7 +334,7 @@ fn what_goes_is_dropped_once_and_soon_and_all_of_it_with_the_map() {
     assert_eq!(count(), 200);
     map.pin().remove(&1);
     // Without asking: by and by.
-    (0..64).for_each(|_| drop(map.pin()));
+    (0..1024).for_each(|_| drop(map.pin()));
     assert_eq!(count(), 199);
     map.pin().retain(|key, _| key % 2 == 0);
     map.collect();

@@ -12,8 +12,10 @@ pub(super) const INACTIVE: u64 = u64::MAX;
 /// Objects that wait in a thread's bag, at most, when it has unpinned or refreshed.
 pub(super) const MOST: u32 = 64;
 
-/// Times that a thread unpins, at most, until it collects what it has retired.
-const UNPINS: u32 = 64;
+/// Times that a thread unpins, at most, until it collects what it has retired. Who pins for each lookup would else wait
+/// for the heavy barrier as often as for some lookups: with 64, one write in twenty and two threads it had a third of
+/// the throughput.
+const UNPINS: u32 = 1024;
 
 /// Refreshes, the same.
 const REFRESHES: u32 = 2;
