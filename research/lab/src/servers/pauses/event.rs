@@ -2,7 +2,7 @@
 
 use std::net::TcpStream;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
@@ -12,9 +12,12 @@ use crate::experiment::ExperimentError;
 
 /// How many times larger values are after a shift of sizes.
 const LARGER: u64 = 10;
-/// Items that are stored in a second at least, where they expire together: the deadline is set before they are stored.
-const SLOWEST: u64 = 450_000;
-/// Seconds left after that.
+/// Where items are to expire together, their second is set before they are stored. So how long that takes is tried with
+/// one part in so many first.
+const TRIED: u64 = 32;
+/// The time that is left for storing all, of what the trial says it takes.
+const TIME_LEFT: f64 = 1.25;
+/// And seconds beyond that.
 const SPARE: u64 = 2;
 
 /// An event, in a definition.
@@ -76,7 +79,10 @@ impl Event {
                 loader.store(0, self.count, self.value_size, expiry, FAST)?;
             }
             What::Expire => {
-                expiry = now().as_secs() + self.count / SLOWEST + SPARE;
+                let began = Instant::now();
+                loader.store(0, self.count / TRIED, self.value_size, expiry, FAST)?;
+                let takes = began.elapsed() * TRIED as u32;
+                expiry = (now() + takes.mul_f64(TIME_LEFT)).as_secs() + SPARE;
                 loader.store(0, self.count, self.value_size, expiry, FAST)?;
             }
         }
