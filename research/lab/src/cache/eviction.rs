@@ -588,10 +588,10 @@ mod tests {
     /// there to the warm list, and the rest to the cold one.
     #[test]
     fn memcached_s_lists_spare_what_is_hit_twice() {
-        let sizes = [1; 1000];
+        let sizes = [1; 150];
         let mut cache = SegmentedLru::new(&sizes, 100);
         hits(&mut cache, [0, 1, 0, 1, 0]);
-        hits(&mut cache, 2..1000);
+        hits(&mut cache, 2..150);
         assert_eq!([0, 1].map(|key| cache.queues.place(key)), [SegmentedLru::WARM, NOWHERE]);
         let lists = [SegmentedLru::HOT, SegmentedLru::WARM, SegmentedLru::COLD];
         assert_eq!(lists.map(|list| cache.queues.bytes(list)).iter().sum::<u64>(), 100);

@@ -106,8 +106,8 @@ impl Panel<'_> {
             return Axis::Logarithmic { from: 10f64.powf(least.log10().floor()), to: most * 1.5 };
         }
         if self.is_close && self.has_axis() && most > least {
-            let (low, around) = (least.min(f64::MAX), (most - least) * 0.08);
-            let low = if below < 0.0 { below } else { low };
+            let low = if below < 0.0 { below } else { least };
+            let around = (most - low) * 0.08;
             return Axis::Linear { from: low - around, to: most + around };
         }
         let most = if most == 0.0 && below == 0.0 { 1.0 } else { most };
