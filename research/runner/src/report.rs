@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     /// own in a folder beside it
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
+    /// Write the picture of the experiment's definition as well, an SVG for a page of another's
+    #[arg(long, value_name = "FILE", requires = "experiment")]
+    svg: Option<PathBuf>,
     #[command(flatten)]
     definitions: Definitions,
 }
@@ -67,6 +70,13 @@ pub(crate) fn run(arguments: &Arguments) -> Outcome {
     }
     if let Some(path) = &arguments.html {
         write_page(path, &reports)?;
+    }
+    if let (Some(path), Some((definition, report))) = (&arguments.svg, reports.first()) {
+        let picture = html::figure(definition, report)?;
+        let none = || format!("{}: its definition asks for no [picture]", definition.name);
+        let written = std::fs::write(path, picture.ok_or_else(none)?);
+        written.map_err(|error| ExperimentError::Io { path: path.clone(), error })?;
+        tell(format_args!("written to {}", path.display()));
     }
     if arguments.json {
         let reports: Vec<_> = reports.iter().map(|(_, report)| report).collect();

@@ -336,3 +336,16 @@ fn the_tables_of_servers_are_those_of_the_kept_results() {
         assert!(rows.len() >= least && text.contains(head[0]), "{name} has {} rows", rows.len());
     }
 }
+
+/// The same of the book's picture, which `lookaside-lab report memc3-policies --svg docs/eviction.svg` draws.
+#[test]
+fn the_book_s_picture_is_that_of_the_kept_results() {
+    let folder = tempfile::tempdir().unwrap();
+    let drawn = folder.path().join("eviction.svg");
+    said_by(&mut lab(&["report", "memc3-policies", "--svg", drawn.to_str().unwrap()]));
+    let kept = fs::read_to_string(repository().join("docs/eviction.svg")).unwrap();
+    assert!(
+        kept == fs::read_to_string(drawn).unwrap(),
+        "docs/eviction.svg is of other results: draw it again"
+    );
+}

@@ -34,3 +34,15 @@ fn a_page_that_cannot_be_written_is_said_to_be_one() {
     let path = "/nowhere/at/all.html";
     is_refused(&mut lab(&["report", "memc3-table3", "--html", path]), path);
 }
+
+#[test]
+fn an_experiment_without_a_picture_of_its_own_is_said_to_have_none() {
+    is_refused(
+        &mut lab(&["report", "memc3-table3", "--svg", "/nowhere/at/all.svg"]),
+        "asks for no [picture]",
+    );
+    is_refused(
+        &mut lab(&["report", "memc3-policies", "--svg", "/nowhere/at/all.svg"]),
+        "/nowhere/at/all.svg",
+    );
+}

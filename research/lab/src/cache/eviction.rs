@@ -2,12 +2,17 @@
 //!
 //! - [`Lru`]: the one goes that was used longest ago. A hit moves its key in a list. memcached's, before its list had
 //!   segments.
+//! - [`SegmentedLru`]: memcached's since 1.5, three lists. What is hit twice is *active*; a hit moves a key from the
+//!   last list only. `lru_pull_tail`, `lru_maintainer_juggle` and `do_item_get` in its `items.c`.
 //! - [`Sieve`]: the first goes without a bit that a hand meets, from the oldest to the newest; none moves. A hit sets
 //!   the bit. Zhang et al., NSDI 2024.
 //! - [`S3Fifo`]: what came and was asked for once at the most goes from a tenth of the bytes, and keys that left are
 //!   remembered. A hit raises a count of two bits. Yang et al., SOSP 2023.
 //! - [`WTinyLfu`]: of the oldest and the newcomer the one goes that was asked for less often. A hit moves its key and
 //!   counts in a sketch. Einziger, Friedman and Manes, ACM TOS 2017.
+//!
+//! Of memcached, this is what its lists decide by the options that it has by default, without its slab classes. Its
+//! clock counts requests, not seconds, and what a thread of its own does some time later is done at once.
 //!
 //! Keys are dense numbers, each with its bytes, so queues are links in one table. What is larger than the cache is not
 //! stored. Frequencies of W-TinyLFU are counted exactly, not by a sketch: it is as good here as a sketch can be.
@@ -17,10 +22,20 @@ const NONE: u32 = u32::MAX;
 /// In no queue.
 const NOWHERE: u8 = u8::MAX;
 
+/// What came of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answer {
+    Missed,
+    /// The key was there, and what is known of it already said so.
+    Hit,
+    /// The key was there, and something was written to remember that.
+    Noted,
+}
+
 /// What a policy is asked.
 pub(super) trait Eviction {
     /// Whether the key is there. If it is not, it comes in.
-    fn request(&mut self, key: u32) -> bool;
+    fn request(&mut self, key: u32) -> Answer;
 
     /// Keys that are there.
     fn items(&self) -> usize;
@@ -113,6 +128,11 @@ impl<'s, const N: usize> Queues<'s, N> {
         self.remove(key);
         self.push(queue, key);
     }
+
+    /// Keys in all queues.
+    fn items(&self) -> usize {
+        self.queues.iter().map(|queue| queue.items).sum()
+    }
 }
 
 /// What one queue has at most so many bytes of. Policies differ in what a hit does and in who goes.
@@ -155,17 +175,128 @@ impl<'s> Lru<'s> {
 }
 
 impl Eviction for Lru<'_> {
-    fn request(&mut self, key: u32) -> bool {
-        let hit = self.0.has(key);
-        match hit {
-            true => self.0.queue.shift(0, key),
-            false => self.0.admit(key, |queue| queue.remove(queue.oldest(0))),
+    fn request(&mut self, key: u32) -> Answer {
+        if self.0.has(key) {
+            self.0.queue.shift(0, key);
+            return Answer::Noted;
         }
-        hit
+        self.0.admit(key, |queue| queue.remove(queue.oldest(0)));
+        Answer::Missed
     }
 
     fn items(&self) -> usize {
         self.0.items()
+    }
+}
+
+/// memcached's lists: *hot* is what is new, *warm* what was active at a list's end, *cold* what is next to go.
+pub(super) struct SegmentedLru<'s> {
+    queues: Queues<'s, 3>,
+    capacity: u64,
+    /// The request at which each key was used last, as far as that is noted.
+    used: Vec<u64>,
+    now: u64,
+}
+
+impl<'s> SegmentedLru<'s> {
+    const HOT: u8 = 0;
+    const WARM: u8 = 1;
+    const COLD: u8 = 2;
+    /// What a key's mark says: it was hit; it was hit since.
+    const FETCHED: u8 = 1;
+    const ACTIVE: u8 = 2;
+
+    pub(super) fn new(sizes: &'s [u32], capacity: u64) -> Self {
+        SegmentedLru { queues: Queues::new(sizes), capacity, used: vec![0; sizes.len()], now: 0 }
+    }
+
+    fn bytes(&self) -> u64 {
+        [Self::HOT, Self::WARM, Self::COLD].map(|list| self.queues.bytes(list)).iter().sum()
+    }
+
+    /// How long ago the oldest key of a list was used; nothing for an empty one.
+    fn age(&self, list: u8) -> u64 {
+        match self.queues.oldest(list) {
+            NONE => 0,
+            oldest => self.now - self.used[oldest as usize],
+        }
+    }
+
+    /// Moves the oldest key of a list on if it is active, or the list above `limit` bytes, or the key older than `age`.
+    fn pull(&mut self, list: u8, limit: u64, age: u64) -> bool {
+        let oldest = self.queues.oldest(list);
+        if oldest == NONE {
+            return false;
+        }
+        let mark = self.queues.mark(oldest);
+        if *mark == Self::ACTIVE {
+            *mark = Self::FETCHED;
+            self.queues.shift(Self::WARM, oldest);
+            return true;
+        }
+        let is_due = self.queues.bytes(list) > limit || self.age(list) > age;
+        if is_due {
+            self.queues.shift(Self::COLD, oldest);
+        }
+        is_due
+    }
+
+    /// What the thread does that looks after the lists: so many steps at the most.
+    fn juggle(&mut self) {
+        let (all, cold) = (self.bytes(), self.age(Self::COLD));
+        for _ in 0..500 {
+            if !self.pull(Self::HOT, all / 5, cold / 5) && !self.pull(Self::WARM, all / 5 * 2, cold * 2) {
+                return;
+            }
+        }
+    }
+
+    /// Evicts the oldest cold key, or makes one cold.
+    fn evict(&mut self) {
+        match self.queues.oldest(Self::COLD) {
+            NONE => {
+                let _ = self.pull(Self::HOT, 0, 0) || self.pull(Self::WARM, 0, 0);
+            }
+            oldest => self.queues.remove(oldest),
+        }
+    }
+}
+
+impl Eviction for SegmentedLru<'_> {
+    fn request(&mut self, key: u32) -> Answer {
+        self.now += 1;
+        let place = self.queues.place(key);
+        if place != NOWHERE {
+            let mark = self.queues.mark(key);
+            match *mark {
+                Self::ACTIVE => return Answer::Hit,
+                Self::FETCHED => {
+                    self.used[key as usize] = self.now;
+                    match place {
+                        Self::COLD => self.queues.shift(Self::WARM, key),
+                        _ => *mark = Self::ACTIVE,
+                    }
+                }
+                _ => *mark = Self::FETCHED,
+            }
+            return Answer::Noted;
+        }
+        let size = self.queues.size(key);
+        if size > self.capacity {
+            return Answer::Missed;
+        }
+        while self.bytes() + size > self.capacity {
+            self.evict();
+        }
+        *self.queues.mark(key) = 0;
+        self.used[key as usize] = self.now;
+        self.queues.push(Self::HOT, key);
+        self.juggle();
+        Answer::Missed
+    }
+
+    fn items(&self) -> usize {
+        self.queues.items()
     }
 }
 
@@ -192,14 +323,13 @@ impl<'s> Sieve<'s> {
 }
 
 impl Eviction for Sieve<'_> {
-    fn request(&mut self, key: u32) -> bool {
+    fn request(&mut self, key: u32) -> Answer {
         let Sieve { kept, hand } = self;
-        let hit = kept.has(key);
-        match hit {
-            true => *kept.queue.mark(key) = 1,
-            false => kept.admit(key, |queue| Sieve::evict(queue, hand)),
+        if kept.has(key) {
+            return if std::mem::replace(kept.queue.mark(key), 1) == 0 { Answer::Noted } else { Answer::Hit };
         }
-        hit
+        kept.admit(key, |queue| Sieve::evict(queue, hand));
+        Answer::Missed
     }
 
     fn items(&self) -> usize {
@@ -211,18 +341,26 @@ impl Eviction for Sieve<'_> {
 pub(super) struct S3Fifo<'s> {
     queues: Queues<'s, 3>,
     capacity: u64,
+    /// Bytes of the keys that are remembered.
+    ghosts: u64,
 }
 
 impl<'s> S3Fifo<'s> {
     const SMALL: u8 = 0;
     const MAIN: u8 = 1;
-    /// Keys that left the small queue, as many bytes of them as the main queue may hold.
+    /// Keys that left the small queue.
     const GHOSTS: u8 = 2;
     /// Hits that are told apart.
     const MOST: u8 = 3;
 
+    /// As published: as many bytes of keys are remembered as the main queue may hold.
     pub(super) fn new(sizes: &'s [u32], capacity: u64) -> Self {
-        S3Fifo { queues: Queues::new(sizes), capacity }
+        Self::remembering(sizes, capacity, capacity - capacity / 10)
+    }
+
+    /// One that remembers keys of so many bytes.
+    pub(super) fn remembering(sizes: &'s [u32], capacity: u64, ghosts: u64) -> Self {
+        S3Fifo { queues: Queues::new(sizes), capacity, ghosts }
     }
 
     fn small(&self) -> u64 {
@@ -240,7 +378,7 @@ impl<'s> S3Fifo<'s> {
                 queues.shift(Self::MAIN, key);
             } else {
                 queues.shift(Self::GHOSTS, key);
-                while queues.bytes(Self::GHOSTS) > self.capacity - small {
+                while queues.bytes(Self::GHOSTS) > self.ghosts {
                     queues.remove(queues.oldest(Self::GHOSTS));
                 }
             }
@@ -254,16 +392,19 @@ impl<'s> S3Fifo<'s> {
 }
 
 impl Eviction for S3Fifo<'_> {
-    fn request(&mut self, key: u32) -> bool {
+    fn request(&mut self, key: u32) -> Answer {
         let place = self.queues.place(key);
         if place < Self::GHOSTS {
             let mark = self.queues.mark(key);
-            *mark = (*mark + 1).min(Self::MOST);
-            return true;
+            if *mark == Self::MOST {
+                return Answer::Hit;
+            }
+            *mark += 1;
+            return Answer::Noted;
         }
         let size = self.queues.size(key);
         if size > self.capacity {
-            return false;
+            return Answer::Missed;
         }
         if place == Self::GHOSTS {
             self.queues.remove(key);
@@ -273,7 +414,7 @@ impl Eviction for S3Fifo<'_> {
         }
         *self.queues.mark(key) = 0;
         self.queues.push(if place == Self::GHOSTS { Self::MAIN } else { Self::SMALL }, key);
-        false
+        Answer::Missed
     }
 
     fn items(&self) -> usize {
@@ -338,36 +479,36 @@ impl<'s> WTinyLfu<'s> {
 }
 
 impl Eviction for WTinyLfu<'_> {
-    fn request(&mut self, key: u32) -> bool {
+    fn request(&mut self, key: u32) -> Answer {
         self.count(key);
         let window = self.window();
         let protected = (self.capacity - window) / 5 * 4;
         let queues = &mut self.queues;
         match queues.place(key) {
-            NOWHERE if queues.size(key) > self.capacity => false,
+            NOWHERE if queues.size(key) > self.capacity => Answer::Missed,
             NOWHERE => {
                 queues.push(Self::WINDOW, key);
                 while self.queues.bytes(Self::WINDOW) > window {
                     self.admit(self.queues.oldest(Self::WINDOW));
                 }
-                false
+                Answer::Missed
             }
             Self::WINDOW => {
                 queues.shift(Self::WINDOW, key);
-                true
+                Answer::Noted
             }
             _ => {
                 queues.shift(Self::PROTECTED, key);
                 while queues.bytes(Self::PROTECTED) > protected {
                     queues.shift(Self::PROBATION, queues.oldest(Self::PROTECTED));
                 }
-                true
+                Answer::Noted
             }
         }
     }
 
     fn items(&self) -> usize {
-        self.queues.queues.iter().map(|queue| queue.items).sum()
+        self.queues.items()
     }
 }
 
@@ -377,15 +518,17 @@ mod tests {
 
     type Make = fn(&[u32], u64) -> Box<dyn Eviction + '_>;
 
-    const ALL: [Make; 4] = [
+    const ALL: [Make; 6] = [
         |sizes, capacity| Box::new(Lru::new(sizes, capacity)),
+        |sizes, capacity| Box::new(SegmentedLru::new(sizes, capacity)),
         |sizes, capacity| Box::new(Sieve::new(sizes, capacity)),
         |sizes, capacity| Box::new(S3Fifo::new(sizes, capacity)),
+        |sizes, capacity| Box::new(S3Fifo::remembering(sizes, capacity, 0)),
         |sizes, capacity| Box::new(WTinyLfu::new(sizes, capacity)),
     ];
 
     fn hits(cache: &mut dyn Eviction, requests: impl IntoIterator<Item = u32>) -> usize {
-        requests.into_iter().filter(|&key| cache.request(key)).count()
+        requests.into_iter().filter(|&key| cache.request(key) != Answer::Missed).count()
     }
 
     #[test]
@@ -420,12 +563,43 @@ mod tests {
                 .filter(|&key| {
                     let mut cache = make(&sizes, 700);
                     hits(&mut *cache, requests.iter().copied());
-                    cache.request(key)
+                    cache.request(key) != Answer::Missed
                 })
                 .map(|key| sizes[key as usize])
                 .sum();
             assert!((600..=700).contains(&held), "{held} bytes");
         }
+    }
+
+    /// What a second hit in a row writes: nothing where a bit says it all, the list always where there is one.
+    #[test]
+    fn hits_come_to_rest_but_in_lists() {
+        let rest = ALL.map(|make| {
+            let mut cache = make(&[1; 10], 10);
+            let answers: Vec<_> = (0..6).map(|_| cache.request(3)).collect();
+            assert_eq!(answers[..2], [Answer::Missed, Answer::Noted]);
+            answers[5]
+        });
+        let (hit, noted) = (Answer::Hit, Answer::Noted);
+        assert_eq!(rest, [noted, hit, hit, hit, hit, noted]);
+    }
+
+    /// A fifth of the bytes is for newcomers; what was hit twice, since it came or since it was last spared, goes from
+    /// there to the warm list, and the rest to the cold one.
+    #[test]
+    fn memcached_s_lists_spare_what_is_hit_twice() {
+        let sizes = [1; 150];
+        let mut cache = SegmentedLru::new(&sizes, 100);
+        hits(&mut cache, [0, 1, 0, 1, 0]);
+        hits(&mut cache, 2..150);
+        assert_eq!([0, 1].map(|key| cache.queues.place(key)), [SegmentedLru::WARM, NOWHERE]);
+        let lists = [SegmentedLru::HOT, SegmentedLru::WARM, SegmentedLru::COLD];
+        assert_eq!(lists.map(|list| cache.queues.bytes(list)).iter().sum::<u64>(), 100);
+        assert!(cache.queues.bytes(SegmentedLru::HOT) <= 20);
+        // A cold key that is hit for the second time is warm at once.
+        let cold = cache.queues.oldest(SegmentedLru::COLD);
+        assert_eq!(hits(&mut cache, [cold, cold]), 2);
+        assert_eq!(cache.queues.place(cold), SegmentedLru::WARM);
     }
 
     /// Ten keys are asked for again and again, and others once each: LRU loses the ten, the others keep them.
@@ -444,6 +618,6 @@ mod tests {
                 })
             })
             .collect();
-        assert_eq!(lost, [true, false, false, false]);
+        assert_eq!(lost, [true, false, false, false, false, false]);
     }
 }

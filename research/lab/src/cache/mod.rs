@@ -19,6 +19,7 @@
 //! | `density` | kind `cache-density`: resident memory |
 //! | `memory_sizes` | kind `memory-sizes`: memory goes from one size to another |
 //! | `eviction` | policies that the cache does not have, simulated |
+//! | `hit_time` | the time of a hit, by what a policy notes of it |
 //! | `policies` | kind `cache-policies`: eviction on recorded requests |
 
 mod chaining_clock;
@@ -29,6 +30,7 @@ mod cuckoo_clock;
 mod cuckoo_lru;
 mod density;
 mod eviction;
+mod hit_time;
 mod items;
 mod memory_sizes;
 mod policies;

@@ -6,8 +6,12 @@
 //! values as the first policy's cache held at the end, so that layout and index count for nobody. (A cache keeps a few
 //! chunks free ahead of their use: that is its price for never making anyone wait, and it is paid here. Values of many
 //! sizes lie in slab classes, each with its own hand, which a simulated policy does not have.)
+//!
+//! Then hits are timed ([`hit_time`](super::hit_time)): in each run in another part of the trace's end.
 
+use std::cell::Cell;
 use std::collections::HashMap;
+use std::ops::Range;
 
 use cache::engine::{
     Cache, Chunks, Clock, Config, CountingClock, Entry, Look, Policy, Position, Recency, Verb,
@@ -19,9 +23,11 @@ use workload::sizes::Sizes;
 use workload::trace::Trace;
 
 use super::cuckoo_clock::limit_for;
-use super::eviction::{Eviction, Lru, S3Fifo, Sieve, WTinyLfu};
+use super::eviction::{Answer, Eviction, Lru, S3Fifo, SegmentedLru, Sieve, WTinyLfu};
+use super::hit_time::{Full, Note, Part};
 use crate::experiment::{ExperimentError, Session};
 use crate::index::Key;
+use crate::measure::{cores, pin, turns};
 
 /// Published sizes are cut to so many bytes: a small cache takes no item as large as the largest of them.
 const LARGEST: u64 = 100_000;
@@ -36,8 +42,10 @@ pub(crate) struct Parameters {
     traces: Vec<Traced>,
     /// Requests of a trace that are replayed, at the most.
     requests: usize,
-    /// Bytes of a value, where the trace has no sizes.
+    /// Bytes of a value, where nothing else is said.
     value: usize,
+    /// Requests in which hits are timed in each run; of a short trace, as many as it has for each.
+    timed: usize,
 }
 
 /// A trace, and the sizes it is replayed at.
@@ -50,7 +58,9 @@ struct Traced {
     name: String,
     /// Sizes of the cache: one item in so many of the trace's keys.
     one_in: Vec<usize>,
-    /// Where its values get their sizes.
+    /// Bytes of its values.
+    value: Option<usize>,
+    /// Or where its values get their sizes.
     sizes: Option<Published>,
 }
 
@@ -93,6 +103,44 @@ impl Policy for ClockThatSparesNewcomers {
     }
 }
 
+thread_local! {
+    /// Whether a hit has written.
+    static WROTE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A policy that tells which hits it writes for.
+#[derive(Debug, Default)]
+struct Telling<P>(P);
+
+impl<P: Policy> Policy for Telling<P> {
+    const NAME: &'static str = P::NAME;
+    const NEWCOMER: Recency = P::NEWCOMER;
+
+    fn hit(recency: Recency) -> Recency {
+        let after = P::hit(recency);
+        WROTE.set(WROTE.get() || after != recency);
+        after
+    }
+
+    fn victim(&mut self, chunks: &Chunks<'_>) -> Option<Position> {
+        self.0.victim(chunks)
+    }
+
+    fn came(&mut self, page: usize) {
+        self.0.came(page);
+    }
+
+    fn went(&mut self, page: usize) {
+        self.0.went(page);
+    }
+
+    const WANTS_ENTRIES: bool = P::WANTS_ENTRIES;
+
+    fn entered(&mut self, position: Position) {
+        self.0.entered(position);
+    }
+}
+
 /// What is asked for.
 struct Asked {
     /// Keys, numbered as they first occur.
@@ -101,36 +149,64 @@ struct Asked {
     sizes: Vec<u32>,
 }
 
+impl Asked {
+    /// The bytes of all keys and values.
+    fn footprint(&self) -> u64 {
+        self.sizes.iter().map(|&size| u64::from(size)).sum()
+    }
+
+    /// The requests of the part that is timed in a run.
+    fn timed(&self, most: usize, run: usize, runs: usize) -> Range<usize> {
+        let long = most.min(self.requests.len() / runs);
+        let end = self.requests.len() - long * (runs - 1 - run);
+        end - long..end
+    }
+}
+
 /// What a replay came to.
 struct Replayed {
-    hits: Vec<bool>,
+    answers: Vec<Answer>,
     items: usize,
     /// Keys and values that were there at the end; of the cache under test only.
     bytes: u64,
 }
 
-type Simulated = for<'s> fn(&'s [u32], u64) -> Box<dyn Eviction + 's>;
-
-const SIMULATED: [(&str, Simulated); 4] = [
-    ("strict LRU", |sizes, bytes| Box::new(Lru::new(sizes, bytes))),
-    ("SIEVE", |sizes, bytes| Box::new(Sieve::new(sizes, bytes))),
-    ("S3-FIFO", |sizes, bytes| Box::new(S3Fifo::new(sizes, bytes))),
-    ("W-TinyLFU", |sizes, bytes| Box::new(WTinyLfu::new(sizes, bytes))),
-];
-
+type Simulate = for<'s> fn(&'s [u32], u64) -> Box<dyn Eviction + 's>;
 type Replay = fn(&Asked, usize) -> Result<Replayed, ExperimentError>;
 
-const OWN: [(&str, Replay); 3] = [
-    (Clock::NAME, replay::<Clock>),
-    (CountingClock::NAME, replay::<CountingClock>),
-    (ClockThatSparesNewcomers::NAME, replay::<ClockThatSparesNewcomers>),
+/// Where a policy runs.
+enum Home {
+    /// In the cache under test.
+    Cache(Replay),
+    /// Nowhere: it is simulated. A hit writes the item's mark.
+    Marks(Simulate),
+    /// The same, and a hit moves the key in a list.
+    Lists(Simulate),
+}
+
+/// The first one's cache says how many bytes the others have.
+const POLICIES: [(&str, Home); 10] = [
+    (Clock::NAME, Home::Cache(replay::<Clock>)),
+    (CountingClock::NAME, Home::Cache(replay::<CountingClock>)),
+    (ClockThatSparesNewcomers::NAME, Home::Cache(replay::<ClockThatSparesNewcomers>)),
+    ("strict LRU", Home::Lists(|sizes, bytes| Box::new(Lru::new(sizes, bytes)))),
+    ("memcached's lists", Home::Lists(|sizes, bytes| Box::new(SegmentedLru::new(sizes, bytes)))),
+    ("SIEVE", Home::Marks(|sizes, bytes| Box::new(Sieve::new(sizes, bytes)))),
+    ("S3-FIFO", Home::Marks(|sizes, bytes| Box::new(S3Fifo::new(sizes, bytes)))),
+    (
+        "S3-FIFO, an eighth of the ghosts",
+        Home::Marks(|sizes, bytes| Box::new(S3Fifo::remembering(sizes, bytes, bytes / 9))),
+    ),
+    ("S3-FIFO, no ghosts", Home::Marks(|sizes, bytes| Box::new(S3Fifo::remembering(sizes, bytes, 0)))),
+    ("W-TinyLFU", Home::Lists(|sizes, bytes| Box::new(WTinyLfu::new(sizes, bytes)))),
 ];
 
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
-    let names: Vec<_> =
-        OWN.map(|(name, _)| name).into_iter().chain(SIMULATED.map(|(name, _)| name)).collect();
+    if let Some(&core) = cores()?.first() {
+        pin(core)?;
+    }
     for traced in &parameters.traces {
-        session.announce(traced.one_in.len() * names.len());
+        session.announce(traced.one_in.len() * POLICIES.len() * (1 + session.runs()));
         let records = match recorded_or_generated(&traced.file)? {
             Ok((records, instead)) => {
                 if let Some(stand_in) = instead {
@@ -139,45 +215,101 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
                 records
             }
             Err(absent) => {
-                names.iter().for_each(|name| session.skip(name, absent.to_string()));
+                POLICIES.iter().for_each(|(name, _)| session.skip(name, absent.to_string()));
                 continue;
             }
         };
         let asked = read(records, parameters.requests, &values(traced, parameters.value)?)?;
-        let footprint: u64 = asked.sizes.iter().map(|&size| u64::from(size)).sum();
-        let mean = footprint as usize / asked.sizes.len().max(1);
+        let mut full = Full::of(&asked.sizes)?;
         for one_in in &traced.one_in {
             let point = format!("{}, 1/{one_in}", traced.name);
-            let limit = limit_for(footprint as usize / one_in, KEY, mean - KEY)?;
-            let record = |name: &str, session: &mut Session, replayed: &Replayed| {
-                let weight = |&(key, _): &(&u32, &bool)| u64::from(asked.sizes[*key as usize]);
-                let all = || asked.requests.iter().zip(&replayed.hits);
-                let hit = || all().filter(|&(_, &hit)| hit);
-                let ratio = 100.0 * hit().count() as f64 / asked.requests.len() as f64;
-                let bytes = hit().map(|pair| weight(&pair)).sum::<u64>() as f64;
-                let bytes = 100.0 * bytes / all().map(|pair| weight(&pair)).sum::<u64>() as f64;
-                session.record(name, &point, "hit ratio", "%", ratio);
-                session.record(name, &point, "byte hit ratio", "%", bytes);
-                session.record(name, &point, "items", "", replayed.items as f64);
-            };
-            let mut held = None;
-            for (name, replay) in OWN {
-                session.begin(format!("{name}, {point}"));
-                let replayed = replay(&asked, limit)?;
-                record(name, session, &replayed);
-                held.get_or_insert(replayed.bytes);
-                session.end();
-            }
-            for (name, make) in SIMULATED {
-                session.begin(format!("{name}, {point}"));
-                let mut cache = make(&asked.sizes, held.unwrap_or(0));
-                let hits = asked.requests.iter().map(|&key| cache.request(key)).collect();
-                record(name, session, &Replayed { hits, items: cache.items(), bytes: 0 });
-                session.end();
-            }
+            compare(&asked, &point, *one_in, parameters.timed, &mut full, session)?;
         }
     }
     Ok(())
+}
+
+/// All policies at one point.
+fn compare(
+    asked: &Asked,
+    point: &str,
+    one_in: usize,
+    timed: usize,
+    full: &mut Full<'_>,
+    session: &mut Session,
+) -> Result<(), ExperimentError> {
+    let mean = asked.footprint() as usize / asked.sizes.len().max(1);
+    let limit = limit_for(asked.footprint() as usize / one_in, KEY, mean - KEY)?;
+    let mut bytes = None;
+    let mut answers = Vec::new();
+    for (name, home) in &POLICIES {
+        session.begin(format!("{name}, {point}"));
+        let replayed = match home {
+            Home::Cache(replay) => replay(asked, limit)?,
+            Home::Marks(make) | Home::Lists(make) => {
+                let mut cache = make(&asked.sizes, bytes.unwrap_or(0));
+                let answers = asked.requests.iter().map(|&key| cache.request(key)).collect();
+                Replayed { answers, items: cache.items(), bytes: 0 }
+            }
+        };
+        bytes.get_or_insert(replayed.bytes);
+        record(session, name, point, asked, &replayed);
+        answers.push(replayed.answers);
+        session.end();
+    }
+    let start = asked.timed(timed, 0, session.runs()).start;
+    let mut lists: Vec<_> = POLICIES
+        .iter()
+        .map(|(_, home)| {
+            let Home::Lists(make) = home else { return None };
+            let mut lists = make(&asked.sizes, bytes.unwrap_or(0));
+            for &key in &asked.requests[..start] {
+                lists.request(key);
+            }
+            Some(lists)
+        })
+        .collect();
+    for run in 0..session.runs() {
+        let range = asked.timed(timed, run, session.runs());
+        for policy in turns(POLICIES.len(), run) {
+            let name = POLICIES[policy].0;
+            session.begin(format!("{name}, {point}, run {}", run + 1));
+            let part =
+                Part { requests: &asked.requests[range.clone()], answers: &answers[policy][range.clone()] };
+            // Once to warm up, and the note before and after.
+            full.time(&part, Note::Nothing)?;
+            let note = match &mut lists[policy] {
+                Some(lists) => Note::Lists(&mut **lists),
+                None => Note::Mark,
+            };
+            let with = full.time(&part, note)?;
+            let without = full.time(&part, Note::Nothing)?;
+            session.record(name, point, "a hit", "ns", with);
+            session.record(name, point, "its note", "ns", with - without);
+            session.end();
+        }
+    }
+    Ok(())
+}
+
+/// What a policy's replay came to.
+fn record(session: &mut Session, name: &str, point: &str, asked: &Asked, replayed: &Replayed) {
+    let all = || asked.requests.iter().zip(&replayed.answers);
+    let hits = || all().filter(|&(_, &answer)| answer != Answer::Missed);
+    let weight = |(key, _): (&u32, &Answer)| u64::from(asked.sizes[*key as usize]);
+    let percent = |part: u64, of: u64| 100.0 * part as f64 / of.max(1) as f64;
+    let hit = hits().count() as u64;
+    let wrote = hits().filter(|&(_, &answer)| answer == Answer::Noted).count() as u64;
+    session.record(name, point, "hit ratio", "%", percent(hit, asked.requests.len() as u64));
+    session.record(
+        name,
+        point,
+        "byte hit ratio",
+        "%",
+        percent(hits().map(weight).sum(), all().map(weight).sum()),
+    );
+    session.record(name, point, "hits that write", "%", percent(wrote, hit));
+    session.record(name, point, "items", "", replayed.items as f64);
 }
 
 /// The bytes of the values of a trace, by key.
@@ -191,6 +323,7 @@ fn values(traced: &Traced, otherwise: usize) -> Result<impl Fn(&Key) -> u64 + us
         }
         None => None,
     };
+    let otherwise = traced.value.unwrap_or(otherwise);
     Ok(move |key: &Key| match &published {
         Some((workload, times)) => (workload.value_sizes().for_key(&key.0) * times).min(LARGEST),
         None => otherwise as u64,
@@ -210,15 +343,20 @@ fn read(records: Trace, most: usize, value: &dyn Fn(&Key) -> u64) -> Result<Aske
 }
 
 fn replay<P: Policy>(asked: &Asked, limit: usize) -> Result<Replayed, ExperimentError> {
-    let cache = Cache::<P>::new(Config::with_limit(limit))?;
+    let cache = Cache::<Telling<P>>::new(Config::with_limit(limit))?;
     let mut session = cache.session();
     let value = vec![1; asked.sizes.iter().copied().max().unwrap_or(0) as usize];
-    let mut hits = Vec::with_capacity(asked.requests.len());
+    let mut answers = Vec::with_capacity(asked.requests.len());
     for &number in &asked.requests {
         let key = Key::of(u64::from(number)).0;
-        let hit = session.pin().get(&key).is_some();
-        hits.push(hit);
-        if !hit {
+        WROTE.set(false);
+        let is_there = session.pin().get(&key).is_some();
+        answers.push(match (is_there, WROTE.get()) {
+            (false, _) => Answer::Missed,
+            (true, false) => Answer::Hit,
+            (true, true) => Answer::Noted,
+        });
+        if !is_there {
             let value = &value[..asked.sizes[number as usize] as usize - KEY];
             if let Err(error) = session.store(Verb::Set, Entry::new(&key), value) {
                 return Err(ExperimentError::wrong(P::NAME, error.to_string()));
@@ -227,7 +365,7 @@ fn replay<P: Policy>(asked: &Asked, limit: usize) -> Result<Replayed, Experiment
     }
     let pinned = session.pin();
     let held = (0u64..).zip(&asked.sizes).filter(|&(number, _)| pinned.peek(&Key::of(number).0).is_some());
-    Ok(Replayed { hits, items: cache.len(), bytes: held.map(|(_, &size)| u64::from(size)).sum() })
+    Ok(Replayed { answers, items: cache.len(), bytes: held.map(|(_, &size)| u64::from(size)).sum() })
 }
 
 #[cfg(test)]
@@ -241,9 +379,10 @@ mod tests {
             sizes: (0..500).map(|key| 900 + key % 200).collect(),
         };
         let limit = limit_for(2 << 20, KEY, 1000).unwrap();
-        for (name, replay) in OWN {
-            let Replayed { hits, items, bytes } = replay(&asked, limit).unwrap();
-            let found = hits.iter().filter(|&&hit| hit).count();
+        for (name, home) in POLICIES {
+            let Home::Cache(replay) = home else { continue };
+            let Replayed { answers, items, bytes } = replay(&asked, limit).unwrap();
+            let found = answers.iter().filter(|&&answer| answer != Answer::Missed).count();
             let all = asked.sizes.iter().map(|&size| u64::from(size)).sum();
             assert_eq!((found, items, bytes), (4500, 500, all), "{name}");
         }
@@ -252,7 +391,8 @@ mod tests {
     #[test]
     fn a_key_keeps_its_published_size() {
         let sizes = Some(Published { workload: "kvcache_reg".into(), times: 8 });
-        let traced = Traced { file: String::new(), name: String::new(), one_in: Vec::new(), sizes };
+        let traced =
+            Traced { file: String::new(), name: String::new(), one_in: Vec::new(), value: None, sizes };
         let value = values(&traced, 1).unwrap();
         let drawn: Vec<_> = (0..1000).map(|number| value(&Key::of(number))).collect();
         assert_eq!(drawn, (0..1000).map(|number| value(&Key::of(number))).collect::<Vec<_>>());

@@ -20,6 +20,10 @@
 //! configurations = ["chaining", "cuckoo"]
 //! metrics = ["bytes per key"]
 //!
+//! [picture]                              # what `report --svg` draws, of the rows; optional
+//! configurations = ["chaining", "cuckoo"]
+//! metrics = ["bytes per key"]
+//!
 //! [[expectations]]                       # checked on the medians of a full run
 //! statement = "cuckoo needs less space than chaining"
 //! quantity = { configuration = "cuckoo", metric = "bytes per key", over = [{ configuration = "chaining" }] }
@@ -72,6 +76,8 @@ pub struct Definition {
     pub quick: toml::Table,
     /// The rows that the experiment measures.
     pub rows: Promise,
+    /// Those of them that are drawn as one picture.
+    pub picture: Option<Promise>,
     /// What is expected of a full run.
     #[serde(default)]
     pub expectations: Vec<Expectation>,
@@ -143,6 +149,15 @@ impl Definition {
         }
         if let Some(surplus) = definition.quick.keys().find(|key| !definition.parameters.contains_key(*key)) {
             return Err(wrong(format!("its quick parameter '{surplus}' takes the place of none")));
+        }
+        if let Some(picture) = &definition.picture {
+            let rows = &definition.rows;
+            let strange =
+                |names: &[String], known: &[String]| names.iter().find(|name| !known.contains(name)).cloned();
+            let name = strange(&picture.configurations, &rows.configurations);
+            if let Some(name) = name.or_else(|| strange(&picture.metrics, &rows.metrics)) {
+                return Err(wrong(format!("its picture shows '{name}', which is none of its rows")));
+            }
         }
         if let Some(reason) = definition.expectations.iter().find_map(|expectation| expectation.defect()) {
             return Err(wrong(reason));
@@ -234,5 +249,12 @@ at_least = 2
                 .contains("'sise' takes the place of none")
         );
         assert!(refusal(&SOUND.replace("at_least = 2", "")).contains("bound"));
+        let picture = |metric: &str| {
+            format!("[picture]\nconfigurations = ['a']\nmetrics = ['{metric}']\n[[expectations]]")
+        };
+        assert!(parse(&SOUND.replace("[[expectations]]", &picture("m"))).is_ok());
+        assert!(
+            refusal(&SOUND.replace("[[expectations]]", &picture("n"))).contains("shows 'n', which is none")
+        );
     }
 }

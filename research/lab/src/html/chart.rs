@@ -37,6 +37,8 @@ pub(super) struct Panel<'r> {
     /// All configurations of the experiment: the place in the list is the colour.
     pub(super) configurations: &'r [&'r str],
     pub(super) marks: Vec<Mark>,
+    /// Whether lines begin where the numbers do, instead of at zero.
+    pub(super) is_close: bool,
 }
 
 impl Panel<'_> {
@@ -57,12 +59,17 @@ impl Panel<'_> {
     }
 
     /// The point that all numbers are at, if they are at one: it is said once, above the picture.
-    pub(super) fn common_point(&self) -> Option<&str> {
+    fn common_point(&self) -> Option<&str> {
         match self.points()[..] {
             [""] => None,
             [only] => Some(only),
             _ => None,
         }
+    }
+
+    /// What is said of it beside the metric: a point that all share tells the group as well.
+    pub(super) fn place(&self) -> &str {
+        self.common_point().unwrap_or(self.group)
     }
 
     /// Whether the points make an axis.
@@ -81,7 +88,8 @@ impl Panel<'_> {
         })
     }
 
-    /// From zero, or from a power of ten on a logarithmic axis, to a little more than the largest number.
+    /// From zero, or from a power of ten on a logarithmic axis, to a little more than the largest number; of lines that
+    /// are looked at closely, from a little less than the smallest.
     fn axis(&self) -> Axis {
         let spread = self.rows.iter().flat_map(|row| [row.minimum, row.median, row.maximum]);
         let numbers = spread.chain(self.marks.iter().map(|mark| mark.value));
@@ -96,6 +104,11 @@ impl Panel<'_> {
         let positive = self.rows.iter().all(|row| row.minimum > 0.0);
         if positive && most / least > LOGARITHMIC_FROM {
             return Axis::Logarithmic { from: 10f64.powf(least.log10().floor()), to: most * 1.5 };
+        }
+        if self.is_close && self.has_axis() && most > least {
+            let low = if below < 0.0 { below } else { least };
+            let around = (most - low) * 0.08;
+            return Axis::Linear { from: low - around, to: most + around };
         }
         let most = if most == 0.0 && below == 0.0 { 1.0 } else { most };
         Axis::Linear { from: below * 1.08, to: most * 1.08 }
@@ -206,7 +219,7 @@ mod tests {
     use crate::results::row;
 
     fn panel<'r>(rows: &'r [Row], configurations: &'r [&'r str], group: &'r str) -> Panel<'r> {
-        Panel { rows: rows.iter().collect(), group, configurations, marks: Vec::new() }
+        Panel { rows: rows.iter().collect(), group, configurations, marks: Vec::new(), is_close: false }
     }
 
     fn count(svg: &str, part: &str) -> usize {
@@ -244,6 +257,11 @@ mod tests {
         assert_eq!(panel(&linear, &["a", "b"], "").axis(), Axis::Linear { from: 0.0, to: 108.0 });
         let wide = [row("a", "", "m", 2.0), row("b", "", "m", 10_000.0)];
         assert_eq!(panel(&wide, &["a", "b"], "").axis(), Axis::Logarithmic { from: 1.0, to: 15_000.0 });
+        let close = ["1", "2", "3"].map(|point| row("a", point, "m", 40.0 + point.len() as f64));
+        let mut close = panel(&close, &["a"], "");
+        close.rows[0] = &linear[0];
+        close.is_close = true;
+        assert_eq!(close.axis(), Axis::Linear { from: 2.0 - 39.0 * 0.08, to: 41.0 + 39.0 * 0.08 });
         let nothing = [row("a", "", "m", 0.0)];
         assert_eq!(panel(&nothing, &["a"], "").axis(), Axis::Linear { from: 0.0, to: 1.08 });
     }

@@ -9,6 +9,7 @@
 mod axis;
 mod bars;
 mod chart;
+mod figure;
 mod stack;
 mod style;
 
@@ -21,6 +22,7 @@ use crate::report::{MISSED, QUICK, Report, Table, is_number};
 use crate::results::Row;
 use axis::PALETTE;
 use chart::{Mark, Panel};
+use figure::Captioned;
 use stack::{SUMS, Stack};
 
 /// A picture could not be drawn.
@@ -198,26 +200,15 @@ fn pictures(definition: &Definition, report: &Report<'_>) -> Result<Markup, Char
     }
     let mut panels = Vec::new();
     for metric in metrics {
-        let rows: Vec<_> = finite.iter().copied().filter(|row| row.metric == metric).collect();
-        let grouped = is_grouped(&rows);
-        let groups = if grouped { distinct(rows.iter().map(|row| group_of(&row.point))) } else { vec![""] };
-        for group in groups {
-            let in_group = |row: &&Row| !grouped || group_of(&row.point) == group;
-            let rows: Vec<_> = rows.iter().copied().filter(in_group).collect();
-            // One number is no picture.
-            if rows.len() > 1 {
-                let marks = marks(definition, report, metric);
-                panels.push((metric, Panel { rows, group, configurations: &configurations, marks }));
-            }
-        }
+        let of_metric = panels_of(metric, &finite, &configurations, &marks(definition, report, metric));
+        panels.extend(of_metric.into_iter().map(|panel| (metric, panel)));
     }
     let has_legend = panels.iter().any(|(_, panel)| panel.has_axis()) && configurations.len() > 1;
     Ok(html! {
         @if has_legend { (legend(&configurations)) }
         div.pictures {
             @for (metric, panel) in &panels {
-                // A point that all share tells the group as well.
-                @let place = panel.common_point().unwrap_or(panel.group);
+                @let place = panel.place();
                 @let unit = panel.rows.first().map_or("", |row| row.unit.as_str());
                 figure {
                     figcaption {
@@ -237,6 +228,55 @@ fn pictures(definition: &Definition, report: &Report<'_>) -> Result<Markup, Char
             }
         }
     })
+}
+
+/// The pictures of a metric, one for each group of points.
+fn panels_of<'r>(
+    metric: &str,
+    rows: &[&'r Row],
+    configurations: &'r [&'r str],
+    marks: &[Mark],
+) -> Vec<Panel<'r>> {
+    let rows: Vec<_> = rows.iter().copied().filter(|row| row.metric == metric).collect();
+    let grouped = is_grouped(&rows);
+    let groups = if grouped { distinct(rows.iter().map(|row| group_of(&row.point))) } else { vec![""] };
+    let panel = |group| {
+        let in_group = |row: &&Row| !grouped || group_of(&row.point) == group;
+        let rows: Vec<_> = rows.iter().copied().filter(in_group).collect();
+        // One number is no picture.
+        (rows.len() > 1).then(|| Panel {
+            rows,
+            group,
+            configurations,
+            marks: marks.to_vec(),
+            is_close: false,
+        })
+    };
+    groups.into_iter().filter_map(panel).collect()
+}
+
+/// The pictures that the definition asks for as one SVG that stands alone; none where it asks for none.
+///
+/// # Errors
+/// [`ChartError`]
+pub fn figure(definition: &Definition, report: &Report<'_>) -> Result<Option<String>, ChartError> {
+    let Some(asked) = &definition.picture else { return Ok(None) };
+    let names: Vec<_> = asked.configurations.iter().map(String::as_str).collect();
+    let is_shown = |row: &&Row| row.is_finite() && names.contains(&row.configuration.as_str());
+    let rows: Vec<_> = report.rows.iter().filter(is_shown).collect();
+    let column = |metric: &String| {
+        let panels = panels_of(metric, &rows, &names, &[]).into_iter().map(|panel| {
+            let panel = Panel { is_close: true, ..panel };
+            let unit = panel.rows.first().map_or("", |row| row.unit.as_str());
+            let parts = [metric.as_str(), panel.place()].into_iter().filter(|part| !part.is_empty());
+            let caption = parts.collect::<Vec<_>>().join(", ");
+            let caption = if unit.is_empty() { caption } else { format!("{caption} ({unit})") };
+            Ok(Captioned { caption, svg: panel.draw()? })
+        });
+        panels.collect::<Result<Vec<_>, ChartError>>()
+    };
+    let columns = asked.metrics.iter().map(column).collect::<Result<Vec<_>, _>>()?;
+    Ok(Some(figure::draw(&columns, &names)))
 }
 
 /// Which colour stands for what.

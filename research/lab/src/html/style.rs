@@ -11,7 +11,8 @@ const DARK: &str = "\
 :root { --ink: #e4e7eb; --soft: #9aa2ad; --ground: #14171b; --line: #3a3f47; --accent: #6cb6f5; --missed: #f2879a }
 ";
 
-fn hex(color: RGBColor) -> String {
+/// The colour as pictures have it.
+pub(super) fn hex(color: RGBColor) -> String {
     format!("#{:02X}{:02X}{:02X}", color.0, color.1, color.2)
 }
 
