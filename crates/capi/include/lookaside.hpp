@@ -208,8 +208,11 @@ public:
     /// The entry of a key: from the table, or else what `search()` gives, an Entry* or null, which is emitted.
     template <class Search>
     [[gnu::always_inline]] inline Entry* find(const Key& key, Search&& search) {
-        if (Entry* entry = get(key)) return entry;
-        return search_missed(key, std::forward<Search>(search));
+        lookaside_session* session = attach();
+        if (!session || !lookaside_inline_asks(raw(), session, 1)) return std::forward<Search>(search)();
+        std::uint64_t hash = raw_hash(key);
+        if (Entry* entry = look(Form::access(raw(), session), session, hash, key)) return entry;
+        return search_missed(session, hash, std::forward<Search>(search));
     }
 
     /// The entries of many keys: `entries[i]` becomes that of `keys[i]`, or null; how many were found. Not under locks.
@@ -222,10 +225,9 @@ public:
     /// Not under locks.
     template <class Search>
     void find_many(const Key* keys, std::size_t count, Entry** entries, Search&& search) {
-        if (get_many(keys, count, entries) == count) return;
-        for (std::size_t i = 0; i < count; i++) {
-            if (!entries[i]) entries[i] = search_missed(keys[i], [&] { return search(keys[i]); });
-        }
+        lookaside_session* session = attach();
+        find_many_in(Form::access(raw(), session), session, keys, count, entries, search,
+                     [&](std::uint64_t hash, auto&& missed) { return search_missed(session, hash, missed); });
     }
 
     /// Offers what the index gave for a key; null is offered in vain.
@@ -310,11 +312,17 @@ protected:
         return const_cast<void*>(static_cast<const void*>(entry));
     }
 
-    // Not inlined: it is rare.
+    // Not inlined: it is rare. Whoever searches may have put the entry in by himself, or replaced the table.
     template <class Search>
-    [[gnu::noinline]] Entry* search_missed(const Key& key, Search&& search) {
+    [[gnu::noinline]] Entry* search_missed(lookaside_session* session, std::uint64_t hash, Search&& search) {
         Entry* entry = std::forward<Search>(search)();
-        emit(key, entry);
+        if (!entry) return entry;
+        if constexpr (std::is_same_v<Form, Owned>) {
+            const std::uint64_t* its = line(Form::access(raw(), session).lines(), hash);
+            if (lookaside_inline_enter_cold(session, its, hash, pointer(entry))) return entry;
+            if (lookaside_inline_enter(session, its, hash, pointer(entry))) return entry;
+        }
+        Form::emit(raw(), hash, pointer(entry));
         return entry;
     }
 
@@ -344,8 +352,14 @@ protected:
     template <class Access>
     [[gnu::always_inline]] inline Entry* get_in(const Access& access, lookaside_session* session,
                                                 const Key& key) const {
-        if (!lookaside_inline_asks(access.raw, session, 1)) return nullptr;
-        std::uint64_t hash = access.marked(raw_hash(key));
+        return lookaside_inline_asks(access.raw, session, 1) ? look(access, session, raw_hash(key), key) : nullptr;
+    }
+
+    // Of a lookup that asks.
+    template <class Access>
+    [[gnu::always_inline]] inline Entry* look(const Access& access, lookaside_session* session, std::uint64_t raw_hash,
+                                              const Key& key) const {
+        std::uint64_t hash = access.marked(raw_hash);
         return find_in(session, line(access.lines(), hash), hash, key);
     }
 
@@ -367,10 +381,11 @@ protected:
     std::size_t get_many_in(const Access& access, lookaside_session* session, const Key* keys, std::size_t count,
                             Entry** entries) const {
         std::size_t found = 0;
+        std::uint64_t hashes[GROUP];
         for (std::size_t first = 0; first < count; first += GROUP) {
             std::size_t group = std::min(GROUP, count - first);
             if (session && lookaside_inline_asks(access.raw, session, static_cast<std::int32_t>(group))) {
-                found += get_group(access, session, keys + first, group, entries + first);
+                found += get_group(access, session, keys + first, group, entries + first, hashes);
             } else {
                 std::fill_n(entries + first, group, nullptr);
             }
@@ -378,14 +393,30 @@ protected:
         return found;
     }
 
-    // As lookaside_inline_get_group(), of lookups that ask.
+    // `missed` is given the hash of a key that was not found, and what searches for it.
+    template <class Access, class Search, class Missed>
+    void find_many_in(const Access& access, lookaside_session* session, const Key* keys, std::size_t count,
+                      Entry** entries, Search& search, Missed missed) {
+        std::uint64_t hashes[GROUP];
+        for (std::size_t first = 0; first < count; first += GROUP) {
+            std::size_t group = std::min(GROUP, count - first), found = group;
+            Entry** answers = entries + first;
+            bool asks = session && lookaside_inline_asks(access.raw, session, static_cast<std::int32_t>(group));
+            if (asks) found = get_group(access, session, keys + first, group, answers, hashes);
+            else for (std::size_t i = 0; i < group; i++) answers[i] = search(keys[first + i]);
+            for (std::size_t i = 0; found < group && i < group; i++) {
+                if (!answers[i]) answers[i] = missed(hashes[i], [&] { return search(keys[first + i]); });
+            }
+        }
+    }
+
+    // As lookaside_inline_get_group(), of lookups that ask. Gives their hashes, too, as the table has them.
     template <class Access>
     std::size_t get_group(const Access& access, lookaside_session* session, const Key* keys, std::size_t count,
-                          Entry** entries) const {
+                          Entry** entries, std::uint64_t* hashes) const {
         // What a comparison is likely to read.
         constexpr std::size_t AHEAD = sizeof(Entry) < 128 ? sizeof(Entry) : 128;
         const Lines lines = access.lines();
-        std::uint64_t hashes[GROUP];
         unsigned slots[GROUP];
         for (std::size_t i = 0; i < count; i++) {
             hashes[i] = access.marked(raw_hash(keys[i]));
@@ -484,8 +515,10 @@ public:
         /// The entry of a key: from the table, or else what `search()` gives, which is emitted with a ticket.
         template <class Search>
         [[gnu::always_inline]] inline Entry* find(const Key& key, Search&& search) {
-            if (Entry* entry = get(key)) return entry;
-            return search_missed(key, std::forward<Search>(search));
+            if (!session_ || !lookaside_inline_asks(access_.raw, session_, 1)) return std::forward<Search>(search)();
+            std::uint64_t hash = buffer_->raw_hash(key);
+            if (Entry* entry = buffer_->look(access_, session_, hash, key)) return entry;
+            return search_missed(hash, std::forward<Search>(search));
         }
 
         /// As Buffer::get_many.
@@ -496,10 +529,8 @@ public:
         /// As Buffer::find_many, with tickets.
         template <class Search>
         void find_many(const Key* keys, std::size_t count, Entry** entries, Search&& search) {
-            if (get_many(keys, count, entries) == count) return;
-            for (std::size_t i = 0; i < count; i++) {
-                if (!entries[i]) entries[i] = search_missed(keys[i], [&] { return search(keys[i]); });
-            }
+            buffer_->find_many_in(access_, session_, keys, count, entries, search,
+                                  [&](std::uint64_t hash, auto&& missed) { return search_missed(hash, missed); });
         }
 
         /// Lets go of what was found so far, and pins anew.
@@ -513,8 +544,7 @@ public:
 
         // Not inlined: it is rare.
         template <class Search>
-        [[gnu::noinline]] Entry* search_missed(const Key& key, Search&& search) {
-            std::uint64_t hash = buffer_->raw_hash(key);
+        [[gnu::noinline]] Entry* search_missed(std::uint64_t hash, Search&& search) {
             lookaside_ticket ticket = lookaside_ticket_take(buffer_->raw(), &hash);
             Entry* entry = std::forward<Search>(search)();
             if (entry) {

@@ -236,6 +236,26 @@ LOOKASIDE_INLINE_ALWAYS int lookaside_inline_enter(lookaside_session *s, const u
     return 1;
 }
 
+/* The same after a lookup that has found no such entry, over one that is as cold as a newcomer: nearly every full line
+ * has one. 0 where there is none, or where newcomers are not cold: lookaside_inline_enter puts it in. Without looking for
+ * the least, a miss leaves room for one more lookup among those that wait for memory beside it. */
+LOOKASIDE_INLINE_ALWAYS int lookaside_inline_enter_cold(lookaside_session *s, const uint64_t *line, uint64_t hash,
+                                                        void *entry) {
+    uint64_t *words = (uint64_t *)(uintptr_t)line;
+    uint64_t address = (uint64_t)(uintptr_t)entry;
+    unsigned start = 8 * ((unsigned)hash & 7);
+    /* The last byte is no slot's. */
+    uint64_t counters = words[7] | UINT64_C(0xff) << 56;
+    uint64_t turned = counters >> start | counters << ((64 - start) & 63);
+    /* The highest bit of each byte that is zero, and perhaps of one that is 1 behind such a byte. */
+    uint64_t cold = (turned - UINT64_C(0x0101010101010101)) & ~turned & UINT64_C(0x8080808080808080);
+    if (!s->enters || !s->uses_table || s->newcomer != 0 || address - 1 >= UINT64_C(0xffffffffffff)) return 0;
+    if (words[6] == 0 || cold == 0) return 0;
+    words[(((unsigned)__builtin_ctzll(cold) + start) >> 3) & 7] = (hash >> 48 << 48) | address;
+    s->replaced++;
+    return 1;
+}
+
 /* Asks for the lines of an entry, of so many bytes. It may begin anywhere in the first. */
 LOOKASIDE_INLINE_ALWAYS void lookaside_inline_fetch(const void *entry, size_t bytes) {
     for (size_t offset = 0; offset < bytes; offset += 64) __builtin_prefetch((const char *)entry + offset);

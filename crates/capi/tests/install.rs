@@ -108,6 +108,26 @@ fn assert_installed(prefix: &Path, folder: &str, below: &str) {
     }
 }
 
+/// The shared library takes no names but its own: those that the header says.
+fn exports_the_interface(prefix: &Path) {
+    if !runs("nm", "--version") {
+        outside::skip("there is no nm");
+        return;
+    }
+    let library = prefix.join("lib/liblookaside.so");
+    let names = output_of(Command::new("nm").args(["-D", "--defined-only", "--format=posix"]).arg(library));
+    let header = std::fs::read_to_string(prefix.join("include/lookaside.h")).unwrap();
+    for line in names.lines() {
+        let name = line.split(' ').next().unwrap_or_default();
+        assert!(name.starts_with("SLB_") || name.starts_with("lookaside_"), "{name} is exported");
+        // That is what the library was built with: src/headers.rs.
+        let is_declared = name == "lookaside_headers" || header.contains(&format!("{name}("));
+        assert!(is_declared, "{name} is exported, and not in the header");
+    }
+    // Figure 4's eight, and what it lacks.
+    assert!(names.lines().count() > 8, "{names}");
+}
+
 #[test]
 fn programs_are_built_with_what_pkg_config_says() {
     if !runs("pkg-config", "--version") || !runs("cc", "-v") {
@@ -142,6 +162,8 @@ fn programs_are_built_with_what_pkg_config_says() {
     let needed = std::fs::read(&shared).unwrap();
     assert!(needed.windows(major.len()).any(|window| window == major.as_bytes()));
     assert!(!Command::new(&shared).env_remove("LD_LIBRARY_PATH").output().unwrap().status.success());
+
+    exports_the_interface(&prefix);
 
     let fixed = directory.path().join("static");
     let mut link = Command::new("cc");

@@ -235,6 +235,7 @@ where
     /// let names = HashMap::from([(1, "one".to_owned())]);
     /// assert_eq!(names.get_with(&1, |name| name.len()), Some(3));
     /// ```
+    #[doc(alias = "view")]
     #[inline]
     pub fn get_with<Q, R>(&self, key: &Q, see: impl FnOnce(&V) -> R) -> Option<R>
     where

@@ -110,7 +110,6 @@ impl Bucket {
     }
 
     /// How warm each slot is.
-    #[inline]
     pub(crate) fn temperatures(&self) -> [u8; SLOTS] {
         std::array::from_fn(|slot| self.counters[slot].load(Ordering::Relaxed))
     }
@@ -189,37 +188,47 @@ impl Bucket {
     }
 
     /// The coldest slot; of several one at random.
+    #[inline(always)]
     pub(crate) fn coldest(&self, policy: CounterPolicy, random: &Random) -> usize {
-        let start = random.below(SLOTS as u32) as usize;
-        let slots = (0..SLOTS).map(|step| (start + step) % SLOTS);
-        let temperatures = self.temperatures();
-        match policy {
-            CounterPolicy::Never => start,
-            _ => slots.min_by_key(|&slot| temperatures[slot]).unwrap_or(start),
+        if policy == CounterPolicy::Never {
+            return random.below(SLOTS as u32) as usize;
         }
+        // Behind a counter, how far its slot is from a random one: no two are equal, and the least is found by
+        // comparisons that no branch hangs on, for nobody can foresee them. The last place has no slot.
+        let start = random.below(8) as usize;
+        let rank = |slot: usize| {
+            usize::from(self.counters[slot].load(Ordering::Relaxed)) << 3 | (slot.wrapping_sub(start) & 7)
+        };
+        let coldest = (1..SLOTS).map(rank).fold(rank(0), usize::min);
+        (coldest + start) & 7
     }
 
     /// Gives a newcomer its first count, in a slot that was free.
+    #[inline(always)]
     pub(crate) fn welcome(&self, slot: usize, newcomer: u8, policy: CounterPolicy) {
         if policy != CounterPolicy::Never {
-            let mut temperatures = self.temperatures();
-            temperatures[slot] = newcomer;
-            self.set_temperatures(temperatures);
+            self.counters[slot].store(newcomer, Ordering::Relaxed);
         }
     }
 
     /// Gives a newcomer its first count, in the slot of its victim.
+    #[inline(always)]
     pub(crate) fn settle(&self, slot: usize, newcomer: u8, policy: CounterPolicy) {
-        if policy == CounterPolicy::Never {
-            return;
-        }
-        let mut temperatures = self.temperatures();
         if policy == CounterPolicy::Falling {
-            let victim = temperatures[slot];
-            temperatures = temperatures.map(|temperature| temperature.saturating_sub(victim));
+            let victim = self.counters[slot].load(Ordering::Relaxed);
+            // Most victims are as cold as newcomers begin by default.
+            if victim > 0 {
+                self.cool(victim);
+            }
         }
-        temperatures[slot] = newcomer;
-        self.set_temperatures(temperatures);
+        self.welcome(slot, newcomer, policy);
+    }
+
+    /// Takes so much from all counters.
+    fn cool(&self, by: u8) {
+        for counter in &self.counters[..SLOTS] {
+            counter.store(counter.load(Ordering::Relaxed).saturating_sub(by), Ordering::Relaxed);
+        }
     }
 }
 

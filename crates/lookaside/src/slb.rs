@@ -285,17 +285,13 @@ impl Slb {
         let (bucket, new) = (self.bucket(hash), Word::new(hash, pointer));
         let Config { counters, newcomer, .. } = self.config;
         for _ in 0..ATTEMPTS {
-            let mut free = None;
-            for (slot, word) in bucket.words() {
-                if word == new {
-                    return Emission::Present;
-                }
-                if word == Word::EMPTY {
-                    free = free.or(Some(slot));
-                }
+            let words: [Word; SLOTS] = std::array::from_fn(|slot| bucket.load(slot));
+            if words.contains(&new) {
+                return Emission::Present;
             }
+            let free = words.iter().position(|&word| word == Word::EMPTY);
             let slot = free.unwrap_or_else(|| bucket.coldest(counters, random));
-            let old = if free.is_some() { Word::EMPTY } else { bucket.load(slot) };
+            let old = words[slot];
             if put(bucket, slot, old, new) {
                 if old == Word::EMPTY {
                     bucket.welcome(slot, newcomer, counters);

@@ -219,8 +219,51 @@ static void counters(void) {
     }
 }
 
+/* A newcomer goes over the first slot from the hash's own on whose counter is zero, in a full line, and nothing else
+ * changes; or nothing does, and the caller is told. */
+static void cold(void) {
+    for (uint8_t newcomer = 0; newcomer < 2; newcomer++) {
+        lookaside_options options;
+        lookaside_default_options(&options, sizeof options);
+        options.size = 64, options.match = match, options.keyhash = hash, options.entryhash = hash;
+        options.newcomer = newcomer, options.monitor = false, options.layout = LOOKASIDE_INLINE_LAYOUT;
+        options.pages = LOOKASIDE_PAGES_BASE;
+        lookaside_owned *o = lookaside_owned_create(&options);
+        CHECK(o != NULL);
+        lookaside_session *s = lookaside_owned_attach(o, LOOKASIDE_INLINE_LAYOUT);
+        int entered = 0;
+        for (int turn = 0; turn < 200000; turn++) {
+            uint64_t key = next(), before[8];
+            uint64_t *line = (uint64_t *)(uintptr_t)lookaside_inline_line(o, key);
+            for (int slot = 0; slot < SLOTS; slot++) {
+                line[slot] = next() % 9 == 0 ? 0 : next();
+                uint8_t *counter = (uint8_t *)(line + 7) + slot;
+                *counter = (uint8_t)(next() % 3 == 0 ? next() : next() % 3);
+            }
+            memcpy(before, line, sizeof before);
+            uint64_t address = next() % 20 == 0 ? (next() % 2 ? 0 : UINT64_C(1) << 48) : next() >> 16;
+            const uint8_t *counters = (const uint8_t *)(before + 7);
+            int expected = SLOTS;
+            for (int step = 7; step >= 0; step--) {
+                int slot = (int)((key + (uint64_t)step) & 7);
+                if (slot < SLOTS && counters[slot] == 0) expected = slot;
+            }
+            bool enters = newcomer == 0 && before[6] != 0 && expected < SLOTS && address - 1 < UINT64_C(0xffffffffffff);
+            uint64_t replaced = s->replaced;
+            CHECK(lookaside_inline_enter_cold(s, line, key, (void *)(uintptr_t)address) == enters);
+            CHECK(s->replaced == replaced + enters);
+            if (enters) before[expected] = key >> 48 << 48 | address;
+            CHECK(memcmp(before, line, sizeof before) == 0);
+            entered += enters;
+        }
+        CHECK(newcomer == 0 ? entered > 50000 : entered == 0);
+        lookaside_owned_destroy(o);
+    }
+}
+
 int main(void) {
     slots();
+    cold();
     lines();
     batches();
     counters();

@@ -77,6 +77,50 @@ static void used_alone(Buffer& slb, int& compared) {
     CHECK(slb.clear() && slb.get("name 4") == nullptr && slb.occupancy() == 0);
 }
 
+// Whoever searches may use the buffer meanwhile: replace its table, put the entry in by himself, throw.
+template <class Buffer>
+static void searched_within() {
+    Buffer slb(4096);
+    slb.monitor(false);
+    std::vector<std::unique_ptr<Record>> records;
+    std::vector<std::string> names;
+    for (int i = 0; i < 3000; i++) {
+        records.push_back(std::make_unique<Record>("name " + std::to_string(i), i));
+        names.push_back(records.back()->name);
+    }
+    int searched = 0;
+    auto search = [&](const std::string& name) {
+        Record* record = records[std::stoul(name.substr(5))].get();
+        searched++;
+        if (searched % 5 == 0) CHECK(slb.resize(64 * (1 + searched % 97)));
+        if (searched % 7 == 0) CHECK(slb.find(name, [&] { return record; }) == record);
+        if (searched % 11 == 0) slb.emit(name, record);
+        if (searched % 13 == 0) slb.monitor(searched % 2 == 0);
+        if (searched % 17 == 0) throw std::runtime_error("by a search");
+        return record;
+    };
+    for (int turn = 0; turn < 4; turn++) {
+        for (std::size_t i = 0; i < records.size(); i += 50) {
+            std::vector<Record*> found(50);
+            try {
+                if (turn % 2 == 0) {
+                    slb.find_many(&names[i], 50, found.data(), search);
+                } else {
+                    for (std::size_t k = 0; k < 50; k++) {
+                        found[k] = slb.find(names[i + k], [&] { return search(names[i + k]); });
+                    }
+                }
+            } catch (const std::runtime_error&) {
+                continue;
+            }
+            for (std::size_t k = 0; k < 50; k++) CHECK(found[k] == records[i + k].get());
+        }
+    }
+    CHECK(searched > 3000);
+    for (auto& record : records) slb.invalidate(record->name);
+    CHECK(slb.occupancy() == 0);
+}
+
 // Keys of C are looked at: they may be constants.
 static std::uint64_t hash_of_name(void* name) { return std::hash<std::string_view>()(static_cast<const char*>(name)); }
 static bool is_named(void* entry, void* name) {
@@ -144,6 +188,8 @@ static void found_by() {
 int main() {
     constant_keys();
     found_by<Even>(), found_by<Uneven>();
+    searched_within<lookaside::OwnedBuffer<std::string, Record, std::hash<std::string>, Same>>();
+    searched_within<lookaside::Buffer<std::string, Record, std::hash<std::string>, Same>>();
     int compared = 0;
     auto match = [&compared](const Record& record, const std::string& name) {
         compared++;

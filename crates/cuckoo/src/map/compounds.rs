@@ -106,6 +106,7 @@ where
     ///
     /// # Panics
     /// If `make` does: then nothing has happened, and the next who asks makes the value.
+    #[doc(alias = "entry")]
     pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> &V {
         let hash = self.hash(&key);
         if let Some(entry) = self.pinned.find(hash, &key) {
@@ -124,6 +125,7 @@ where
     /// Gives a key that is there another value, made from the old one: the new one, if the key is there.
     ///
     /// `update` runs again if another thread was faster. If it panics, nothing has happened.
+    #[doc(alias = "alter")]
     pub fn update(&self, key: K, mut update: impl FnMut(&V) -> V) -> Option<&V> {
         let outcome = self.compute(key, |old| match old {
             Some((_, old)) => Operation::Insert(update(old)),

@@ -128,6 +128,7 @@ where
     /// Puts a key and its value in, in the place of what there is for the key: the old value, if any.
     ///
     /// Unlike in the standard library's map, the old key goes with the old value.
+    #[doc(alias = "swap")]
     pub fn insert(&self, key: K, value: V) -> Option<&V> {
         let hash = self.hash(&key);
         self.pinned.core().table.prefetch_first(hash);

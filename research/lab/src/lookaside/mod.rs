@@ -24,6 +24,7 @@
 //! | `warm_up` | kind `slb-warm-up`: how fast a table becomes as good as an ideal one |
 //! | `twenty_lines` | what a programmer would write instead: the fourth unsafe page |
 //! | `yardstick` | kind `slb-yardstick`: what every face is of the twenty lines |
+//! | `life` | kind `slb-life`: what a map takes to be loaded, held and dropped |
 //! | `locks` | kind `slb-locks`: the paper's striped locks (section 3.1.3) |
 //! | `shared_writes` | kind `slb-shared-writes`: lines written a hit, the models of many cores and of two sockets |
 //! | `on_paper` | kind `slb-on-paper`: Figure 9 at a size that does not fit |
@@ -42,6 +43,7 @@ mod form;
 pub mod history;
 pub mod indexes;
 mod items;
+mod life;
 mod locks;
 pub mod lookups;
 mod machine_limit;
@@ -77,6 +79,7 @@ pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
         .with_kind("slb-lookups", lookups::run)
         .with_kind("slb-warm-up", warm_up::run)
         .with_kind("slb-yardstick", yardstick::run)
+        .with_kind("slb-life", life::run)
         .with_kind("slb-locks", locks::run)
         .with_kind("slb-shared-writes", shared_writes::run)
         .with_kind("slb-on-paper", on_paper::run)

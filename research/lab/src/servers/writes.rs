@@ -6,6 +6,11 @@
 //! that is due, byte by byte: a connection has records of its own, so that counters are known. All servers are up at
 //! the same time and take turns.
 //!
+//! Requests and the replies that are due are written before anything is timed, and all connections but the one whose
+//! replies are read have requests on their way: so a server has something to do, and what it takes to fall asleep and
+//! to wake is not counted as what a write costs. A client that wrote the next requests between two rounds let every
+//! server sleep once for each connection and round, which was a third of what was counted as ours.
+//!
 //! Redis has one protocol, and its turn where the others' is text. It has no set that asks for no reply: `CLIENT REPLY
 //! OFF` silences a connection, not a request, and is left out.
 
@@ -149,14 +154,17 @@ fn measure(
     // The first byte of a connection says which protocol it speaks.
     let mut client = Client::connect(server, parameters, seed)?;
     let requests = parameters.operations.min(client.most(operation));
-    client.send(operation, form, requests / 11)?;
+    let [before, timed] =
+        [requests / 11, requests - requests / 11].map(|count| client.draw(operation, form, count));
+    client.exchange(&before)?;
     let spent = || {
         let clocks = server.processes.iter().map(ServerProcess::clock);
         let spent = clocks.map(|clock| clock.and_then(|clock| clock.now())).sum::<Result<Duration, _>>();
         spent.map_err(|error| failed(&server.name, error))
     };
     let before = spent()?;
-    let sent = client.send(operation, form, requests - requests / 11)?;
+    client.exchange(&timed)?;
+    let sent = timed.len() * parameters.connections * parameters.depth;
     Ok((spent()? - before).as_secs_f64() * 1e6 / sent as f64)
 }
 
@@ -208,42 +216,48 @@ impl<'p> Client<'p> {
         let value = if operation == Operation::Increment { counter.as_bytes() } else { &self.value };
         let connections = self.connections.len() as u64;
         let form = if self.dialect == Dialect::Resp { Form::Resp } else { Form::Text };
+        let mut replies = Vec::new();
         for connection in &mut self.connections {
-            let mut batch = Batch::default();
-            for record in 0..connection.counters.len() as u64 {
-                batch.set(form, &key(record * connections + connection.first), value);
-                if batch.len == FILLED_AT_ONCE {
-                    std::mem::take(&mut batch).exchange(self.server, &mut connection.stream)?;
+            let records = 0..connection.counters.len() as u64;
+            for records in records.collect::<Vec<_>>().chunks(FILLED_AT_ONCE) {
+                let mut batch = Batch::default();
+                for record in records {
+                    batch.set(form, &key(record * connections + connection.first), value);
                 }
+                batch.send(self.server, &mut connection.stream)?;
+                batch.check(self.server, &mut connection.stream, &mut replies)?;
             }
-            batch.exchange(self.server, &mut connection.stream)?;
         }
         Ok(())
     }
 
-    /// Sends so many operations, in whole batches, and says how many that were.
-    fn send(
-        &mut self,
-        operation: Operation,
-        form: Form,
-        operations: usize,
-    ) -> Result<usize, ExperimentError> {
+    /// So many operations, in whole rounds: a batch for each connection.
+    fn draw(&mut self, operation: Operation, form: Form, operations: usize) -> Vec<Vec<Batch>> {
         let Parameters { connections, depth, .. } = *self.parameters;
         let rounds = (operations / (connections * depth)).max(1);
-        for _ in 0..rounds {
-            let batches: Vec<Batch> = self
-                .connections
-                .iter_mut()
-                .map(|connection| connection.batch(operation, form, depth, connections, &self.value))
-                .collect();
-            for (connection, batch) in self.connections.iter_mut().zip(&batches) {
-                connection.stream.write_all(&batch.requests).map_err(|error| lost(self.server, error))?;
-            }
-            for (connection, batch) in self.connections.iter_mut().zip(batches) {
-                batch.check(self.server, &mut connection.stream)?;
+        let value = &self.value;
+        let mut round = || {
+            let connected = self.connections.iter_mut();
+            connected.map(|connection| connection.batch(operation, form, depth, connections, value)).collect()
+        };
+        (0..rounds).map(|_| round()).collect()
+    }
+
+    /// Sends rounds, each connection's next batch as soon as the replies to the one before have come.
+    fn exchange(&mut self, rounds: &[Vec<Batch>]) -> Result<(), ExperimentError> {
+        let mut replies = Vec::new();
+        for number in 0..=rounds.len() {
+            for (place, connection) in self.connections.iter_mut().enumerate() {
+                let stream = &mut connection.stream;
+                if let Some(before) = number.checked_sub(1) {
+                    rounds[before][place].check(self.server, stream, &mut replies)?;
+                }
+                if let Some(round) = rounds.get(number) {
+                    round[place].send(self.server, stream)?;
+                }
             }
         }
-        Ok(rounds * connections * depth)
+        Ok(())
     }
 }
 
@@ -306,7 +320,6 @@ impl Connection {
 struct Batch {
     requests: Vec<u8>,
     due: Vec<u8>,
-    len: usize,
     is_binary: bool,
 }
 
@@ -342,7 +355,6 @@ impl Batch {
     }
 
     fn set(&mut self, form: Form, key: &str, value: &[u8]) {
-        self.len += 1;
         match form {
             Form::Text => self.block(&format!("set {key} 0 0 {}", value.len()), value, "STORED"),
             Form::Meta => self.block(&format!("ms {key} {}", value.len()), value, "HD"),
@@ -410,15 +422,19 @@ impl Batch {
         }
     }
 
-    fn exchange(self, server: &str, stream: &mut TcpStream) -> Result<(), ExperimentError> {
-        stream.write_all(&self.requests).map_err(|error| lost(server, error))?;
-        self.check(server, stream)
+    fn send(&self, server: &str, stream: &mut TcpStream) -> Result<(), ExperimentError> {
+        stream.write_all(&self.requests).map_err(|error| lost(server, error))
     }
 
-    /// Receives the replies, and compares them with those that are due.
-    fn check(self, server: &str, stream: &mut TcpStream) -> Result<(), ExperimentError> {
-        let mut replies = vec![0; self.due.len()];
-        stream.read_exact(&mut replies).map_err(|error| lost(server, error))?;
+    /// Receives the replies into `replies`, and compares them with those that are due.
+    fn check(
+        &self,
+        server: &str,
+        stream: &mut TcpStream,
+        replies: &mut Vec<u8>,
+    ) -> Result<(), ExperimentError> {
+        replies.resize(self.due.len(), 0);
+        stream.read_exact(replies).map_err(|error| lost(server, error))?;
         if self.is_binary {
             // Nobody knows the numbers.
             let mut at = 0;
@@ -428,11 +444,11 @@ impl Batch {
                 at += HEADER + body as usize;
             }
         }
-        if replies == self.due {
+        if *replies == self.due {
             return Ok(());
         }
         let from = replies.iter().zip(&self.due).position(|(is, due)| is != due).unwrap_or(0);
-        let [is, due] = [&replies, &self.due].map(|bytes| bytes[from..].escape_ascii().to_string());
+        let [is, due] = [&*replies, &self.due].map(|bytes| bytes[from..].escape_ascii().to_string());
         let [is, due] = [is, due].map(|text| text.chars().take(80).collect::<String>());
         Err(ExperimentError::wrong(server, format!("it answered '{is}' where '{due}' was due")))
     }

@@ -13,8 +13,8 @@
 //!    silences even "no such command". If no such command exists and the last token starts with `HTTP/`, a browser has
 //!    lost its way, and the connection is closed.
 //!
-//! `get`, `gets`, `set`, `mg`, `incr` and `delete` are looked for before anything else, because nearly all requests are
-//! of these.
+//! `get`, `gets`, `set`, `incr`, `delete` and the meta commands are looked for before anything else, because nearly all
+//! requests are of these.
 //! (Rejected: a perfect hash of the name. The length and the bytes that `match` compares are about as fast, and
 //! legible.)
 
@@ -99,6 +99,11 @@ pub fn parse(line: &[u8]) -> Result<Request<'_>, Refusal> {
     }
     if let Some(rest) = text.strip_prefix(b"delete ") {
         return delete::parse(rest);
+    }
+    if let [b'm', _, b' ', ..] = text
+        && let Some(request) = meta::parse(&text[..2], &text[2..])
+    {
+        return request.map(Request::Meta);
     }
     other_command(text)
 }

@@ -26,9 +26,8 @@ pub(super) fn count(request: &MetaArithmetic<'_>, key: &[u8], executor: &mut Exe
     match counted {
         Counted::Number { .. } if flags.has(b'q') => {}
         Counted::Number { number, cas, before } => {
-            let digits = number.to_string();
             if flags.has(b'v') {
-                reply::value(out, digits.len());
+                reply::value(out, number.checked_ilog10().unwrap_or(0) as usize + 1);
             } else {
                 out.extend_from_slice(reply::DONE);
             }
@@ -45,8 +44,7 @@ pub(super) fn count(request: &MetaArithmetic<'_>, key: &[u8], executor: &mut Exe
             }
             out.extend_from_slice(CRLF);
             if flags.has(b'v') {
-                out.extend_from_slice(digits.as_bytes());
-                out.extend_from_slice(CRLF);
+                protocol::reply::number(out, number);
             }
         }
         Counted::NotFound => reply::line(out, reply::NOT_FOUND, &request.key, flags),
