@@ -74,6 +74,7 @@
 //! | `stash` | entries for which no bucket has room |
 //! | `shrink` | merging one, and giving memory back |
 //! | `spot` | changing an entry that has been found |
+//! | `sweep` | removing what is not wanted any more, bucket after bucket |
 //! | `batch` | many keys at once |
 //! | `first` | one bucket instead of two, where most keys are in their first one |
 //! | `walks`, `walk` | all keys, while others write |
@@ -85,7 +86,7 @@
 //! ```text
 //!                 map
 //!      slab      first      shrink    walk
-//!            spot
+//!            spot                           sweep
 //!            batch    insert         removal
 //!                growth              home
 //!                 table
@@ -123,6 +124,7 @@ mod slab;
 mod slot;
 mod spot;
 mod stash;
+mod sweep;
 mod table;
 mod tags;
 mod version;

@@ -603,6 +603,24 @@ fn removal_on_the_spot_against_replacement() {
     });
 }
 
+/// Who sweeps removes an entry or misses it, and no other one, while it is displaced.
+#[test]
+fn sweep_against_displacement() {
+    type L = Inline<1>;
+    let bits = L::TAG_BITS;
+    let hashes = vec![hash_for(4, bits, (0, 2), 0, 0), hash_for(4, bits, (0, 0), 0, 0)];
+    check(3, move || {
+        let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
+        world.insert(0).unwrap();
+        let displacer = beside(&world, |world| world.insert(1).unwrap());
+        let removed = world.table.sweep(0..4, |_| true, |at| holds(at, 0));
+        displacer.join().unwrap();
+        assert!(removed <= 1);
+        assert_eq!((world.count(0), world.count(1)), (1 - removed, 1));
+        assert_eq!(world.table.len(), 2 - removed);
+    });
+}
+
 /// A batch settles each of its keys as a single lookup would.
 #[test]
 fn batch_against_displacement() {

@@ -10,7 +10,9 @@
 
 #![allow(unsafe_code)]
 
-use cuckoo::{Location, Spot, TooFull, Upsertion};
+use std::ops::Range;
+
+use cuckoo::{Location, Spot, Table, TooFull, Upsertion};
 use parking_lot::MutexGuard;
 
 use crate::arena::State;
@@ -46,7 +48,22 @@ pub(crate) enum Departure {
     Swept,
 }
 
+/// An item that was found on its page.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Found {
+    pub(crate) hash: u64,
+    pub(crate) at: Location,
+    /// The class of its first chunk, in whose limbo it will wait.
+    pub(crate) home: ClassId,
+}
+
 impl<P: Policy> Engine<P> {
+    /// What is to be removed, of an item of which the caller has locked a chunk's class.
+    pub(crate) fn found(&self, item: Item<'_>) -> Found {
+        let at = item.location();
+        Found { hash: self.hash(item.key()), at, home: self.class_of(at).id() }
+    }
+
     /// Takes exactly this item out of the index and retires it; false if it is not there. The caller found it in the
     /// index and has been pinned since: no other item can have come to its location.
     pub(crate) fn remove(&self, hash: u64, at: Location, why: Departure, counters: &Counters) -> bool {
@@ -77,36 +94,72 @@ impl<P: Policy> Engine<P> {
 
     /// The same, but it is the caller's to retire.
     fn take_out_if_still(&self, hash: u64, at: Location, why: Departure) -> bool {
-        self.take_out(hash, |found| {
-            if found != at {
-                return false;
-            }
-            // SAFETY: in the index, which cannot lose it while the buckets are locked: it is not reused before that.
+        let still_goes = || {
+            // SAFETY: in the index, which cannot lose it while its bucket is locked: it is not reused before that.
             let item = unsafe { Item::at(&self.arena, at) };
             self.hash(item.key()) == hash
                 && match why {
                     Departure::Reclaimed | Departure::Swept => self.judge().is_dead(item),
                     Departure::Asked | Departure::Evicted => true,
                 }
-        })
+                && self.leaves(at)
+        };
+        let _change = self.change(hash);
+        // Nearly always it is where it is seen without a lock: then one bucket is locked, and not both.
+        let Some(held) = self.table.spot(hash, |found| found == at).and_then(|spot| self.table.hold(spot))
+        else {
+            return self.table.remove(hash, |found| found == at && still_goes()).is_some();
+        };
+        let goes = still_goes();
+        if goes {
+            held.remove(hash);
+        }
+        goes
     }
 
     /// [Removes](Engine::remove_if_still) many items that have been found on their pages: their buckets are fetched
-    /// together, and all of a group go to limbo under one lock of their class.
-    pub(crate) fn remove_all_if_still(&self, items: &[(u64, Location)], why: Departure, counters: &Counters) {
-        let mut retired = Vec::with_capacity(REMOVED_AT_ONCE);
+    /// together, and what nobody can be reading is free at once.
+    pub(crate) fn remove_all_if_still(&self, items: &[Found], why: Departure, counters: &Counters) {
+        let mut removed = Vec::with_capacity(REMOVED_AT_ONCE);
         for group in items.chunks(REMOVED_AT_ONCE) {
-            group.iter().for_each(|&(hash, _)| self.table.prefetch(hash));
-            for &(hash, at) in group {
+            group.iter().for_each(|found| self.table.prefetch(found.hash));
+            for &Found { hash, at, .. } in group {
                 if self.take_out_if_still(hash, at, why) {
-                    // SAFETY: removed by us, just now, and retired below.
-                    retired.push((at, unsafe { self.count_out(at, counters) }));
+                    removed.push(at);
                 }
             }
-            // SAFETY: as above.
-            unsafe { self.retire_all(&retired, why) };
-            retired.clear();
+            // SAFETY: removed by us, just now.
+            unsafe { self.bury(&removed, why, counters) };
+            removed.clear();
         }
+    }
+
+    /// Removes what has died of the items in these buckets of the index, on pages where something has expired; says how
+    /// many those were. It may miss some. Chained items are left to who looks at pages: many of them cost too much.
+    ///
+    /// Not for a cache with a lookaside buffer, which must be told the hash before a bucket is locked.
+    pub(crate) fn remove_expired_in(&self, buckets: Range<usize>, counters: &Counters) -> usize {
+        debug_assert!(self.front.is_none());
+        let (now, mut removed) = (self.now(), Vec::with_capacity(buckets.len() * <Table>::BUCKET_SLOTS));
+        let may_go = |at| {
+            let due = self.page(self.arena.page_of(at).0).earliest_expiry() <= now;
+            if due {
+                pages::prefetch(self.arena.start(at));
+            }
+            due
+        };
+        self.table.sweep(buckets, may_go, |at| {
+            // SAFETY: in the index, which cannot lose it while its bucket is locked: it is not reused before that.
+            let item = unsafe { Item::at(&self.arena, at) };
+            let goes = !item.is_chained() && self.judge().is_dead(item) && self.leaves(at);
+            if goes {
+                removed.push(at);
+            }
+            goes
+        });
+        // SAFETY: removed by us, just now.
+        unsafe { self.bury(&removed, Departure::Swept, counters) };
+        removed.len()
     }
 
     /// Takes the item of which `is_it` is true out of the index, and says whether it was there: it is the caller's to
@@ -249,18 +302,13 @@ impl<P: Policy> Engine<P> {
         item.chunks_at_home()
     }
 
-    /// Sends items to limbo that have left the index for one reason, and that have been
+    /// Sends items to limbo that somebody has replaced or deleted, and that have been
     /// [counted out](Engine::count_out).
     ///
     /// # Safety
     /// The caller has taken these locations out of the index: nobody else will retire them.
-    pub(crate) unsafe fn retire_all(&self, mut retired: &[(Location, usize)], why: Departure) {
-        // SAFETY: not reused before it is retired, which is ours to do.
-        let item = |at| unsafe { Item::at(&self.arena, at) };
-        if why == Departure::Evicted && self.told.is_on() {
-            retired.iter().for_each(|&(at, _)| self.told.tell(&self.evicted(item(at))));
-        }
-        let (stamp, now) = (self.epochs.stamp(), self.now());
+    pub(crate) unsafe fn retire_all(&self, mut retired: &[(Location, usize)]) {
+        let stamp = self.epochs.stamp();
         while let Some(&(first, _)) = retired.first() {
             let class = self.class_of(first);
             let mut state = class.lock();
@@ -268,13 +316,55 @@ impl<P: Policy> Engine<P> {
             while let Some((&(at, chunks), others)) = retired.split_first()
                 && self.class_of(at).id() == class.id()
             {
-                state.tallies.count_departure(item(at), why, now);
                 class.postpone(&mut state, at, stamp, chunks);
                 retired = others;
             }
             let waiting = state.limbo_len();
             if waiting > LIMBO_LEFT_ALONE && waiting / RECYCLED_AT_ONCE != before / RECYCLED_AT_ONCE {
                 self.recycle_some(class, state);
+            }
+        }
+    }
+
+    /// Retires items that have left the index for one reason, and frees those at once that nobody can be reading: they
+    /// would go through limbo for nothing.
+    ///
+    /// # Safety
+    /// As for [`retire`](Engine::retire), of each.
+    unsafe fn bury(&self, mut removed: &[Location], why: Departure, counters: &Counters) {
+        // SAFETY: not reused before it is retired, which is ours to do.
+        let item = |at| unsafe { Item::at(&self.arena, at) };
+        if why == Departure::Evicted && self.told.is_on() {
+            removed.iter().for_each(|&at| self.told.tell(&self.evicted(item(at))));
+        }
+        counters.removed(removed.len() as u64);
+        counters.bytes_removed(removed.iter().map(|&at| item(at).size() as u64).sum());
+        let (stamp, now) = (self.epochs.stamp(), self.now());
+        // What was stamped until now becomes safe as soon as those pinned now have left.
+        self.epochs.advance();
+        let is_safe = stamp < self.epochs.safe_before();
+        while let Some(&first) = removed.first() {
+            let class = self.class_of(first);
+            let mut emptied = Vec::new();
+            let mut state = class.lock();
+            while let Some((&at, others)) = removed.split_first()
+                && self.class_of(at).id() == class.id()
+            {
+                let item = item(at);
+                state.tallies.count_departure(item, why, now);
+                if is_safe && !item.is_chained() {
+                    let returned = class.push(&mut state, self.memory(), at);
+                    if returned != Returned::ToItsPage {
+                        emptied.push(returned);
+                    }
+                } else {
+                    class.postpone(&mut state, at, stamp, item.chunks_at_home());
+                }
+                removed = others;
+            }
+            drop(state);
+            for returned in emptied {
+                self.give_page(class, returned);
             }
         }
     }

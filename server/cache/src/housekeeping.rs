@@ -1,7 +1,7 @@
 //! Housekeeping: what must happen without being asked for.
 //!
 //! - Expired items are removed. Every page knows the earliest second at which one of its items expires, so pages in
-//!   which nothing has expired are not looked at.
+//!   which nothing has expired are not looked at. Where most of what there is dies at once, the index is swept.
 //! - Flushed items are swept out, and flushes that were scheduled take place.
 //! - The reserve of pages is restored.
 //! - Last accesses are kept from wrapping ([`crate::access`]).
@@ -14,6 +14,19 @@
 //! of the time. A step takes some tenth of a millisecond, however large the cache is: where that thread shares its core
 //! with one that serves, requests wait for the end of a step. So what is bounded is what costs, the items removed and
 //! the pages looked at.
+//!
+//! # Many at once
+//!
+//! Who clears a page knows the items and looks for each in the index: two lines of it, anywhere. Who sweeps the index
+//! reads it as it lies, and looks at each item: one line, anywhere, no hash, and a lock for seven entries. That is half
+//! of the cost (38 ns an item instead of 81 to 88), if most items that are looked at are dead. So a round over the
+//! pages that finds many pages of dead items sweeps the index once and then goes on, over pages that are empty now. A
+//! sweep may miss an item that is displaced meanwhile; the pages' notes stay as they are until the round comes by,
+//! which finds it.
+//!
+//! Rejected: *to reuse a page whose last item has expired, and to leave its items in the index* until somebody comes
+//! by: whoever displaces an entry or splits a bucket hashes its key, and a lookup compares it, so what is in the index
+//! must stay readable.
 
 use std::sync::Arc;
 
@@ -36,6 +49,11 @@ const PAGES_A_STEP: PageNumber = 16;
 const ITEMS_A_STEP: usize = 512;
 /// Pages in one step of which it is looked up when their items expire.
 const EXPIRIES_A_STEP: PageNumber = 8192;
+/// Pages cleared of expired items in one round before the index may be swept for more.
+const PAGES_BEFORE_SWEEP: usize = 64;
+/// Buckets of the index that a sweep looks at in one step, and before what it has removed is freed.
+const BUCKETS_A_STEP: usize = 1024;
+const BUCKETS_AT_ONCE: usize = 8;
 /// Steps in which a sweep over last accesses is done at the latest: half an hour of those that a resting housekeeper
 /// makes.
 const STEPS_TO_HOLD: PageNumber = 18_000;
@@ -62,6 +80,36 @@ pub enum Reassigned {
     Busy,
 }
 
+/// What a round over all pages for expired items has come to.
+#[derive(Debug, Default)]
+struct Round {
+    /// Pages looked at, and of these pages with expired items.
+    looked: usize,
+    due: usize,
+    /// Chunks that were in use on those, and items removed.
+    used: usize,
+    dead: usize,
+    /// Whether the index was swept.
+    swept: bool,
+}
+
+impl Round {
+    fn note(&mut self, used: usize, dead: usize) {
+        self.due += 1;
+        self.used += used;
+        self.dead += dead;
+    }
+
+    /// Whether so much is dying that the rest is sooner found in the index: on a quarter of the pages, three quarters
+    /// of what is there.
+    fn wants_sweep(&self) -> bool {
+        !self.swept
+            && self.due >= PAGES_BEFORE_SWEEP
+            && self.due * 4 >= self.looked
+            && self.dead * 4 >= self.used * 3
+    }
+}
+
 /// The one who does it.
 pub struct Housekeeper<P: Policy = Clock> {
     engine: Arc<Engine<P>>,
@@ -69,6 +117,9 @@ pub struct Housekeeper<P: Policy = Clock> {
     /// The round over all pages for expired items: the next page, and how many there are still to look at.
     next_page: PageNumber,
     to_look: PageNumber,
+    round: Round,
+    /// The next bucket of a sweep of the index, if there is one.
+    next_bucket: Option<usize>,
     sweep: Option<(Sweep, PageNumber)>,
     /// When the last sweep over last accesses began, and how far it has come.
     held: u32,
@@ -82,6 +133,8 @@ impl<P: Policy> Housekeeper<P> {
             counters: engine.registry.join(),
             next_page: 0,
             to_look: 0,
+            round: Round::default(),
+            next_bucket: None,
             sweep: None,
             held,
             to_hold: None,
@@ -192,10 +245,15 @@ impl<P: Policy> Housekeeper<P> {
 
     /// Goes on with a round over all pages, or begins one; false at its end. Each rest is followed by a round.
     fn expire_some(&mut self) -> bool {
+        if let Some(from) = self.next_bucket {
+            self.next_bucket = self.sweep_index(from);
+            return true;
+        }
         let now = self.engine.now();
         let touched = self.engine.pool.touched();
         if self.to_look == 0 {
             self.to_look = touched;
+            self.round = Round::default();
         }
         let (mut pages, mut removed) = (0, 0);
         for _ in 0..self.to_look.min(EXPIRIES_A_STEP) {
@@ -204,12 +262,32 @@ impl<P: Policy> Housekeeper<P> {
             }
             self.to_look -= 1;
             self.next_page = if self.next_page + 1 < touched { self.next_page + 1 } else { 0 };
-            if self.engine.page(self.next_page).earliest_expiry() <= now {
-                removed += self.engine.clear_page(self.next_page, Departure::Swept, &self.counters);
+            self.round.looked += 1;
+            let page = self.engine.page(self.next_page);
+            if page.earliest_expiry() <= now {
+                let used = page.used();
+                let dead = self.engine.clear_page(self.next_page, Departure::Swept, &self.counters);
+                self.round.note(used, dead);
+                removed += dead;
                 pages += 1;
             }
         }
+        if self.round.wants_sweep() && self.engine.front.is_none() {
+            self.round.swept = true;
+            self.next_bucket = Some(0);
+        }
         self.to_look > 0
+    }
+
+    /// Goes on with a sweep of the index for what has expired; says with which bucket to go on.
+    fn sweep_index(&self, from: usize) -> Option<usize> {
+        let buckets = self.engine.table.buckets();
+        let (mut to, mut removed) = (from, 0);
+        while to < buckets.min(from + BUCKETS_A_STEP) && removed < ITEMS_A_STEP {
+            removed += self.engine.remove_expired_in(to..to + BUCKETS_AT_ONCE, &self.counters);
+            to += BUCKETS_AT_ONCE;
+        }
+        (to < buckets).then_some(to)
     }
 
     /// What was drained, or given up by a reader that stayed long, comes back.
@@ -370,6 +448,62 @@ mod tests {
         engine.table.insert_or_replace(hash, at, |at| entries.holds(at, b"bb"), entries).expect("room");
         assert!(!engine.remove_if_still(hash, at, Departure::Evicted, &session.counters));
         assert_eq!(engine.table.find(hash, |found| found == at), Some(at));
+    }
+
+    /// What is swept is free at once; but not what somebody may be reading.
+    #[test]
+    fn what_is_read_while_it_is_swept_stays_as_it_is() {
+        let cache: Cache = Cache::new(Config::with_limit(4 << 20)).expect("a cache");
+        cache.set_time(1);
+        let (mut session, mut reader) = (cache.session(), cache.session());
+        let entry = |key| Entry::new(key).with_expiry(Expiry::At(10));
+        session.store(Verb::Set, entry(b"key"), b"value").expect("room");
+        let pinned = reader.pin();
+        let hit = pinned.peek(b"key").expect("it is there");
+        cache.set_time(10);
+        cache.housekeeper().step();
+        assert_eq!(cache.len(), 0);
+        // More than its page has room for.
+        for other in 0..PAGE as u32 / 16 {
+            let key = format!("{other:03x}");
+            session
+                .store(Verb::Set, Entry::new(key.as_bytes()).with_expiry(Expiry::At(20)), b"other")
+                .expect("room");
+        }
+        assert_eq!(hit.to_vec(), b"value");
+    }
+
+    /// Of a cache all of which expires in one second, most goes by a sweep of the index, and what is displaced or large
+    /// not later than at the end of the round; what lives stays.
+    #[test]
+    fn all_that_expires_together_goes_in_one_round() {
+        let cache: Cache = Cache::new(Config::with_limit(32 << 20)).expect("a cache");
+        cache.set_time(1);
+        let (mut session, mut housekeeper) = (cache.session(), cache.housekeeper());
+        let count = 300_000_u32;
+        let second = |key: u32| if key.is_multiple_of(10) { 20 } else { 10 };
+        for key in 0..count {
+            let entry = key.to_be_bytes();
+            let entry = Entry::new(&entry).with_expiry(Expiry::At(second(key)));
+            session.store(Verb::Set, entry, &[1; 16]).expect("room");
+        }
+        let large = Entry::new(b"large").with_expiry(Expiry::At(10));
+        session.store(Verb::Set, large, &[1; LARGEST_CHUNK + 100]).expect("room");
+        assert_eq!(cache.len(), count as usize + 1);
+        cache.set_time(10);
+        let mut swept = false;
+        while housekeeper.step() == Todo::More {
+            swept |= housekeeper.round.swept;
+        }
+        assert!(swept);
+        assert_eq!(cache.len(), count as usize / 10);
+        let pinned = session.pin();
+        assert!((0..count).all(|key| pinned.peek(&key.to_be_bytes()).is_some() == (second(key) == 20)));
+        drop(pinned);
+        // And the pages know when the rest expires.
+        cache.set_time(20);
+        while housekeeper.step() == Todo::More {}
+        assert_eq!(cache.len(), 0);
     }
 
     /// A full cache, of items of 4 KiB.

@@ -117,6 +117,12 @@ impl Page {
         self.free() == self.fresh()
     }
 
+    /// Chunks that hold an item, are being written, or wait in limbo.
+    pub(crate) fn used(&self) -> usize {
+        // Beside who changes both, without the lock of its class.
+        self.fresh().saturating_sub(self.free())
+    }
+
     /// The first free chunk: of no meaning if there is none.
     #[inline]
     pub(crate) fn first_free(&self) -> u16 {

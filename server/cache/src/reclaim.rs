@@ -43,13 +43,12 @@
 
 use crate::arena::{PAGE, PageNumber};
 use crate::counters::Counters;
-use crate::departure::Departure;
+use crate::departure::{Departure, Found};
 use crate::item::Expiry;
 use crate::pace::Lap;
 use crate::policy::Policy;
 use crate::search::Moment;
 use crate::shared::Engine;
-use crate::size_classes::ClassId;
 use crate::slab::{Class, Heir};
 use crate::verdict::Verdict;
 
@@ -250,10 +249,10 @@ impl<P: Policy> Engine<P> {
         let victims: Vec<_> = state
             .draining()
             .flat_map(|page| class.items_of(&state, self.memory(), page))
-            .map(|item| (self.hash(item.key()), item.location(), self.class_of(item.location()).id()))
+            .map(|item| self.found(item))
             .collect();
         drop(state);
-        self.remove_all(class, victims, Departure::Evicted, counters);
+        self.remove_all(class, &victims, Departure::Evicted, counters);
     }
 
     /// Removes the dead items of a page, and notes when the next one expires; says how many there were.
@@ -269,9 +268,12 @@ impl<P: Policy> Engine<P> {
         }
         // Forgotten first and noted again item by item, so that a note made meanwhile is not lost.
         page.forget_expiries();
+        if page.is_empty() {
+            return 0;
+        }
         for item in class.items_of(&state, self.memory(), number) {
             if judge.is_dead(item) {
-                dead.push((self.hash(item.key()), item.location(), self.class_of(item.location()).id()));
+                dead.push(self.found(item));
             } else if let Expiry::At(second) = item.expiry() {
                 page.expires_at(second);
             }
@@ -279,28 +281,18 @@ impl<P: Policy> Engine<P> {
         drop(state);
         let removed = dead.len();
         if removed > 0 {
-            self.remove_all(class, dead, why, counters);
+            self.remove_all(class, &dead, why, counters);
         }
         removed
     }
 
     /// Removes items with a chunk in a class, and frees what is safe of them.
-    fn remove_all(
-        &self,
-        class: &Class<P>,
-        items: Vec<(u64, cuckoo::Location, ClassId)>,
-        why: Departure,
-        counters: &Counters,
-    ) {
-        // An item of which only a further chunk is here goes into the limbo of another class.
-        let mut homes: Vec<ClassId> = items.iter().map(|&(_, _, home)| home).collect();
-        homes.push(class.id());
-        homes.sort_unstable();
-        homes.dedup();
-        let items: Vec<_> = items.into_iter().map(|(hash, at, _)| (hash, at)).collect();
-        self.remove_all_if_still(&items, why, counters);
-        for home in homes {
-            self.recycle_fully(self.class(home));
+    fn remove_all(&self, class: &Class<P>, items: &[Found], why: Departure, counters: &Counters) {
+        self.remove_all_if_still(items, why, counters);
+        self.recycle_fully(class);
+        // An item of which only a further chunk is here waits in the limbo of another class: that of all first chunks.
+        if let Some(elsewhere) = items.iter().find(|found| found.home != class.id()) {
+            self.recycle_fully(self.class(elsewhere.home));
         }
     }
 

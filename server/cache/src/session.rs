@@ -92,7 +92,7 @@ impl<P: Policy> Session<P> {
         }
         let retired = &mut *self.batch.retired.borrow_mut();
         // SAFETY: taken out of the index by this session, which tells nobody else.
-        unsafe { self.engine.retire_all(retired, Departure::Asked) };
+        unsafe { self.engine.retire_all(retired) };
         retired.clear();
         self.participant.offline();
     }

@@ -7,6 +7,7 @@
 //! | `cores` | which core servers and client get |
 //! | `cpu` | kind `server-cpu`: what requests cost a server |
 //! | `drift` | kind `server-drift`: hit ratios while the values change their sizes |
+//! | `expiry` | kind `server-expiry`: what it costs that expired items go by themselves |
 //! | `filling` | filling a server, and checking what it has |
 //! | `latency` | kind `server-latency`: how long requests take at rates that a server can keep |
 //! | `lookaside` | kind `server-lookaside`: ours with and without a lookaside buffer, in large batches |
@@ -20,6 +21,7 @@ mod contender;
 mod cores;
 mod cpu;
 mod drift;
+mod expiry;
 mod filling;
 mod latency;
 mod lookaside;
@@ -38,6 +40,7 @@ pub(crate) fn add_kinds(laboratory: Laboratory) -> Laboratory {
     laboratory
         .with_kind("server-cpu", cpu::run)
         .with_kind("server-drift", drift::run)
+        .with_kind("server-expiry", expiry::run)
         .with_kind("server-latency", latency::run)
         .with_kind("server-lookaside", lookaside::run)
         .with_kind("server-pauses", pauses::run)
