@@ -99,3 +99,66 @@ impl<L: Layout> Table<L> {
         removed
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::cell::Cell;
+
+    use crate::slot::Location;
+    use crate::{Config, Table};
+
+    fn location(key: u64) -> Location {
+        Location::new(key).expect("a small number")
+    }
+
+    /// Buckets that are not there are not swept, and what is not asked for stays.
+    #[test]
+    fn only_those_go_on_which_both_questions_agree() {
+        let table: Table = Table::with_capacity(10_000, &Config::default()).expect("memory");
+        let hash = |at: Location| at.get().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        for key in 1..=10_000 {
+            table.insert_unique(hash(location(key)), location(key), hash).expect("room");
+        }
+        let asked = Cell::new(0);
+        let goes = |at: Location| {
+            asked.set(asked.get() + 1);
+            at.get().is_multiple_of(3)
+        };
+        let removed = table.sweep(0..usize::MAX, |at| at.get().is_multiple_of(2), goes);
+        assert_eq!((asked.get(), removed, table.len()), (5000, 1666, 10_000 - 1666));
+        for key in 1..=10_000 {
+            let found = table.find(hash(location(key)), |at| at == location(key));
+            assert_eq!(found.is_some(), !key.is_multiple_of(6), "{key}");
+        }
+        let buckets = table.buckets();
+        assert_eq!(table.sweep(buckets..buckets + 1, |_| true, |_| true), 0);
+    }
+
+    #[test]
+    fn one_who_panics_leaves_the_bucket_as_it_was() {
+        let table: Table = Table::with_capacity(100, &Config::default()).expect("memory");
+        for key in 1..=7 {
+            table.insert_unique(0, location(key), |_: Location| 0).expect("room");
+        }
+        let asked = Cell::new(0);
+        let panics = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            table.sweep(
+                0..table.buckets(),
+                |_| true,
+                |_| {
+                    asked.set(asked.get() + 1);
+                    assert!(asked.get() < 3, "on purpose");
+                    true
+                },
+            )
+        }));
+        assert!(panics.is_err());
+        // Of the bucket before it those may have gone on which it had agreed; none is counted that is there.
+        let there = (1..=7).filter(|&key| table.find(0, |at| at == location(key)).is_some()).count();
+        assert_eq!(there, table.len());
+        assert!(there >= 5);
+        // And nothing is locked.
+        table.sweep(0..table.buckets(), |_| true, |_| true);
+        assert!(table.is_empty());
+    }
+}

@@ -11,9 +11,9 @@ use lookaside_lab::drive::{
 };
 use rand::RngExt;
 use server::{Server, Settings, UnixSocket};
-use workload::generated::recorded_or_generated;
 use workload::generator::seeded;
 use workload::popularity::Popularity;
+use workload::stand_in::recorded_or_generated;
 
 /// A server to be driven, which ends with this.
 struct Peer {

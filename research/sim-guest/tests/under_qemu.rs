@@ -11,12 +11,14 @@ use indicatif::ProgressBar;
 use lab::experiment::{Catalogue, Scale};
 use lab::machine::Provenance;
 use sim::{Measurement, Profile, Window};
+use sim_lab::Options;
 use sim_lab::configuration::{Configuration, Guest, Lengths, Table};
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
 use sim_lab::store::Store;
-use sim_lab::study::{self, Options, Study};
+use sim_lab::study::{self, Study};
 use sim_lab::sweep::Place;
-use sim_qemu::guests::{GuestError, Tools};
+use sim_qemu::GuestError;
+use sim_qemu::guests::Tools;
 use sim_qemu::run::Run;
 
 fn tools() -> Option<Tools> {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use lab::experiment::{Definition, ExperimentError};
 use sim::stlt::TableError;
 use sim::{MeasurementError, Profile, ProfileError};
-use sim_qemu::guests::GuestError as CompiledError;
+use sim_qemu::GuestError as CompiledError;
 
 use crate::configuration::ConfigurationError;
 use crate::guest::GuestError;

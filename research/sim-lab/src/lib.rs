@@ -14,6 +14,7 @@
 //! | [`store`] | finished runs are kept |
 //! | [`sweep`] | many runs, side by side |
 //! | `metric` | what is shown of a run |
+//! | `options` | what is said of a study beside its definition |
 //! | [`study`] | an experiment's definition: which runs, and what is shown of them |
 //! | [`in_use`] | experiments that do something to a table while it is measured |
 //! | [`storage`] | the hardware's size, Table I |
@@ -26,6 +27,7 @@ pub mod guest;
 pub mod in_use;
 pub mod machine;
 mod metric;
+mod options;
 pub mod qemu;
 pub mod run;
 pub mod storage;
@@ -34,3 +36,4 @@ pub mod study;
 pub mod sweep;
 
 pub use metric::{Metric, STACK, StackPart};
+pub use options::Options;

@@ -116,7 +116,7 @@ mod tests {
     use std::process::Command;
 
     use sim::Profile;
-    use sim_qemu::guests::GuestError;
+    use sim_qemu::GuestError;
 
     use super::*;
     use crate::configuration::{Guest, Lengths, Table};

@@ -39,10 +39,11 @@ use crate::error::StudyError;
 use crate::guest::{Container, Distribution, Hash, Variant};
 use crate::in_use;
 use crate::metric::Metric;
+use crate::options::Options;
 use crate::run::Run;
 use crate::storage;
 use crate::store::Store;
-use crate::sweep::{Place, Swept, sweep};
+use crate::sweep::{Swept, sweep};
 
 /// The kind of definitions that are studies.
 pub const KIND: &str = "simulation";
@@ -143,21 +144,6 @@ fn four_ways() -> Vec<u32> {
 
 fn xxh3() -> Vec<Hash> {
     vec![Hash::Xxh3]
-}
-
-/// How a study is made.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Who runs the programs.
-    pub guest: Guest,
-    /// In full, or small.
-    pub scale: Scale,
-    /// Seeds, if not as many as the definition says.
-    pub seeds: Option<usize>,
-    /// Runs at a time.
-    pub jobs: usize,
-    /// Where they take place.
-    pub place: Place,
 }
 
 /// A place in the product of a study's lists.

@@ -5,8 +5,8 @@ use std::sync::{Mutex, OnceLock};
 
 use lab::experiment::{Outcome, Scale};
 use lab::results::Results;
+use sim_lab::Options;
 use sim_lab::in_use;
-use sim_lab::study::Options;
 
 use crate::shared::{catalogue, options, unkept, value};
 

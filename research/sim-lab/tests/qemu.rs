@@ -7,7 +7,7 @@ use sim_lab::guest::{Container, Variant};
 use sim_lab::run::Run;
 use sim_lab::store::Store;
 use sim_lab::sweep::{Place, sweep};
-use sim_qemu::guests::GuestError;
+use sim_qemu::GuestError;
 
 use crate::shared::{self, qemu};
 

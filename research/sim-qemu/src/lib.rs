@@ -27,6 +27,7 @@
 //! | [`address_space`] | pages that system calls take away |
 //! | [`arguments`] | what the plugin is told |
 //! | [`asked`] | programs, variants, distributions and hashes, by their names |
+//! | `error` | why a guest cannot be run |
 //! | [`guests`] | the guests of this project: compiled when asked for, started under QEMU |
 //! | [`run`] | a run of one: what it is told, and the requests that it reads |
 //! | `parts` | this project's own files near the program, and whether they are of today |
@@ -40,6 +41,7 @@ mod api;
 pub mod arguments;
 pub mod asked;
 pub mod decode;
+mod error;
 pub mod guests;
 mod parts;
 mod plugin;
@@ -47,4 +49,5 @@ pub mod protocol;
 pub mod run;
 pub mod simulation;
 
+pub use error::GuestError;
 pub use plugin::{qemu_plugin_install, qemu_plugin_version};

@@ -26,7 +26,7 @@ use std::time::SystemTime;
 
 use parking_lot::Mutex;
 
-use crate::guests::{GuestError, io_error};
+use crate::error::{GuestError, io_error};
 
 /// Where cargo puts them for a program, a test or an example, then where an installation does. As seen from the
 /// program.

@@ -13,7 +13,7 @@ use workload::generator;
 use workload::popularity::Latest;
 
 use crate::asked::{Container, Distribution, Hash, Variant};
-use crate::guests::{GuestError, io_error};
+use crate::error::{GuestError, io_error};
 
 /// A run of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use sim::{Frames, Inclusion, Measurement, PageSize, Profile, Window};
+use sim_qemu::GuestError;
 use sim_qemu::asked::{Container, Distribution, Variant};
-use sim_qemu::guests::{GuestError, PROCESSOR, Tools};
+use sim_qemu::guests::{PROCESSOR, Tools};
 use sim_qemu::run::Run;
 use tempfile::TempDir;
 

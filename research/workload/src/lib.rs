@@ -9,6 +9,7 @@
 //! | [`data`] | where recorded traces are found |
 //! | [`generated`] | traces of the shape of recorded ones, for who has none |
 //! | [`trace`] | recorded requests, read one at a time from six formats |
+//! | [`stand_in`] | a recorded trace, or the generated one in its place |
 //! | [`operation`] | what is asked of a cache |
 //! | [`key`] | keys as traces spell them, and keys made from a record's number |
 //! | [`popularity`] | which record is asked for: uniform, Zipfian three ways, latest, a published histogram |
@@ -49,7 +50,9 @@ pub mod generator;
 pub mod key;
 pub mod operation;
 pub mod popularity;
+mod record;
 pub mod sizes;
+pub mod stand_in;
 mod table;
 pub mod trace;
 

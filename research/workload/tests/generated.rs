@@ -2,9 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use lookaside_workload::generated::{Generated, StandIn, recorded_or_generated, words};
+use lookaside_workload::generated::{Generated, words};
 use lookaside_workload::key::Key;
 use lookaside_workload::operation::CacheOperation;
+use lookaside_workload::stand_in::{StandIn, recorded_or_generated};
 use lookaside_workload::trace::Record;
 
 fn generated(name: &str) -> impl Iterator<Item = Record> {

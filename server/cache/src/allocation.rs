@@ -197,7 +197,7 @@ impl<P: Policy> Engine<P> {
             }
         }
         self.allocate_urgently(class, counters).ok_or_else(|| {
-            class.lock().tallies.out_of_memory += 1;
+            class.lock().tallies.departures.out_of_memory += 1;
             StoreError::OutOfMemory
         })
     }

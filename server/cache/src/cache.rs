@@ -169,7 +169,9 @@ impl<P: Policy> Cache<P> {
         let reports = self.engine.classes().map(|class| class.report(self.engine.memory()));
         reports
             .enumerate()
-            .filter(|(_, report)| report.pages > 0 || report.evicted + report.reclaimed > 0)
+            .filter(|(_, report)| {
+                report.pages > 0 || report.departures.evicted + report.departures.reclaimed > 0
+            })
             .collect()
     }
 

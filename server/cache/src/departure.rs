@@ -16,6 +16,7 @@ use cuckoo::{Location, Spot, Table, TooFull, Upsertion};
 use parking_lot::MutexGuard;
 
 use crate::arena::State;
+pub(crate) use crate::class_report::Departure;
 use crate::counters::Counters;
 use crate::front::Change;
 use crate::item::{Expiry, Item};
@@ -34,19 +35,6 @@ const RECYCLED_AT_ONCE: usize = 64;
 const REMOVED_AT_ONCE: usize = 32;
 /// Chunks that may wait in the limbo of a class before those who put more there see whether some are safe.
 const LIMBO_LEFT_ALONE: usize = 256;
-
-/// Why an item leaves the index.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Departure {
-    /// Somebody replaced or deleted it.
-    Asked,
-    /// It had to make way.
-    Evicted,
-    /// It was dead.
-    Reclaimed,
-    /// It was dead, and housekeeping has found it.
-    Swept,
-}
 
 /// An item that was found on its page.
 #[derive(Debug, Clone, Copy)]

@@ -60,12 +60,12 @@
 //!                                   policy        newcomer
 //!                                   chunks
 //!                    judge          page          front
-//!                    flush          pool          index
+//!                    flush          pool          index         class_report
 //!   what lies where  unfinished
 //!                    item           open_batch
 //!                    size_classes
 //!                    arena
-//!   alone            recency  epoch  stamp  access  pace  config  counters  class_report  told
+//!   alone            recency  epoch  stamp  access  pace  config  counters  told
 //! ```
 //!
 //! | file | idea |
@@ -211,7 +211,7 @@ pub mod engine {
     pub use crate::cache::{Cache, MemoryReport};
     pub use crate::change::{Change, Changed, Put, Value};
     pub use crate::chunks::{Chunks, Look, Position};
-    pub use crate::class_report::ClassReport;
+    pub use crate::class_report::{ClassReport, Departures};
     pub use crate::clock::{Clock, CountingClock};
     pub use crate::config::{Config, CreateError, Eviction, SMALLEST_LIMIT};
     pub use crate::counters::Counts;

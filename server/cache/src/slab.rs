@@ -454,14 +454,8 @@ impl<P: Policy> Class<P> {
             used_chunks: state.ring.len() * self.per_page - state.free + leaving,
             free_chunks: state.free,
             limbo_chunks: state.limbo_chunks,
-            evicted: state.tallies.evicted,
-            evicted_unfetched: state.tallies.evicted_unfetched,
-            reclaimed: state.tallies.reclaimed,
-            expired_unfetched: state.tallies.expired_unfetched,
-            swept: state.tallies.swept,
-            evicted_expiring: state.tallies.evicted_expiring,
+            departures: state.tallies.departures,
             evicted_age: state.tallies.evicted_age,
-            out_of_memory: state.tallies.out_of_memory,
         }
     }
 }

@@ -43,7 +43,7 @@ fn a_full_cache_holds_as_many_small_items_as_memory_allows() {
     assert!(per_item < 70.0, "{per_item} bytes an item");
     let found = (0..3_000_000).filter(|&key| has(&mut session, key, 32)).count();
     assert_eq!(found, cache.len());
-    let evicted: u64 = cache.classes().iter().map(|(_, class)| class.evicted).sum();
+    let evicted: u64 = cache.classes().iter().map(|(_, class)| class.departures.evicted).sum();
     assert_eq!(evicted as usize, 3_000_000 - found);
 }
 
@@ -113,7 +113,7 @@ fn without_eviction_a_full_cache_refuses_and_keeps() {
     // Room made is room had.
     assert!(session.delete(b"key-000000000007"));
     assert!(set(&mut session, stored, 100).is_ok());
-    assert_eq!(cache.classes().iter().map(|(_, class)| class.evicted).sum::<u64>(), 0);
+    assert_eq!(cache.classes().iter().map(|(_, class)| class.departures.evicted).sum::<u64>(), 0);
 }
 
 #[test]
@@ -142,8 +142,8 @@ fn expired_items_leave_without_being_asked_for() {
         };
         assert_eq!(cache.len(), expected, "at {second}");
     }
-    let reclaimed: u64 = cache.classes().iter().map(|(_, class)| class.reclaimed).sum();
-    let unfetched: u64 = cache.classes().iter().map(|(_, class)| class.expired_unfetched).sum();
+    let reclaimed: u64 = cache.classes().iter().map(|(_, class)| class.departures.reclaimed).sum();
+    let unfetched: u64 = cache.classes().iter().map(|(_, class)| class.departures.expired_unfetched).sum();
     assert_eq!((reclaimed, unfetched), (20_000, 20_000));
 }
 

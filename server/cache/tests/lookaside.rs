@@ -203,7 +203,7 @@ fn evicted_chunks_are_reused_and_never_found_under_their_old_key() {
                 }
             }
         }
-        let evicted: u64 = cache.classes().iter().map(|(_, class)| class.evicted).sum();
+        let evicted: u64 = cache.classes().iter().map(|(_, class)| class.departures.evicted).sum();
         let known = cache.counts().lookaside_hits;
         assert!(
             found > 100_000 && missing > 10_000 && evicted > 50_000 && known > 200_000,

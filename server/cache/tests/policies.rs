@@ -145,7 +145,7 @@ fn get<P: Policy>(session: &mut Session<P>, number: u64) -> Option<u64> {
 fn fill<P: Policy>(cache: &Cache<P>, session: &mut Session<P>) -> u64 {
     for number in 0.. {
         set(session, number, number);
-        if cache.classes().iter().any(|(_, class)| class.evicted > 0) {
+        if cache.classes().iter().any(|(_, class)| class.departures.evicted > 0) {
             return number + 1;
         }
     }

@@ -25,7 +25,7 @@ fn found(session: &mut Session, numbers: std::ops::Range<u64>, len: usize) -> us
 
 /// How many values of 300 bytes can be stored before one has to go: counted in the hundred.
 fn stored_without_eviction(cache: &Cache, session: &mut Session, first: u64) -> u64 {
-    let evicted = || cache.classes().iter().map(|(_, class)| class.evicted).sum::<u64>();
+    let evicted = || cache.classes().iter().map(|(_, class)| class.departures.evicted).sum::<u64>();
     let mut number = first;
     while evicted() == 0 {
         for number in number..number + 100 {

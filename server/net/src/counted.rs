@@ -5,7 +5,7 @@
 //! counted is remembered and taken off whenever somebody asks. Whoever shows a counter takes it from here, so that none
 //! is left out.
 
-use cache::engine::ClassReport;
+use cache::engine::Departures;
 
 use crate::connections::Arrivals;
 use crate::metrics::{ClassSums, Sums, SumsByClass};
@@ -27,59 +27,11 @@ pub(crate) struct Counted {
     pub(crate) departures: Vec<Departures>,
 }
 
-/// What has become of the items of a slab class.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Departures {
-    pub(crate) evicted: u64,
-    pub(crate) evicted_unfetched: u64,
-    pub(crate) reclaimed: u64,
-    pub(crate) expired_unfetched: u64,
-    pub(crate) swept: u64,
-    pub(crate) evicted_expiring: u64,
-    pub(crate) out_of_memory: u64,
-}
-
-impl Departures {
-    pub(crate) fn of(report: &ClassReport) -> Self {
-        let ClassReport {
-            evicted,
-            evicted_unfetched,
-            reclaimed,
-            expired_unfetched,
-            swept,
-            evicted_expiring,
-            out_of_memory,
-            ..
-        } = *report;
-        Departures {
-            evicted,
-            evicted_unfetched,
-            reclaimed,
-            expired_unfetched,
-            swept,
-            evicted_expiring,
-            out_of_memory,
-        }
-    }
-
-    fn since(self, earlier: Self) -> Self {
-        Departures {
-            evicted: self.evicted - earlier.evicted,
-            evicted_unfetched: self.evicted_unfetched - earlier.evicted_unfetched,
-            reclaimed: self.reclaimed - earlier.reclaimed,
-            expired_unfetched: self.expired_unfetched - earlier.expired_unfetched,
-            swept: self.swept - earlier.swept,
-            evicted_expiring: self.evicted_expiring - earlier.evicted_expiring,
-            out_of_memory: self.out_of_memory - earlier.out_of_memory,
-        }
-    }
-}
-
 impl Counted {
     /// What has been counted since.
     pub(crate) fn since(mut self, earlier: &Counted) -> Counted {
         for (departures, &earlier) in self.departures.iter_mut().zip(&earlier.departures) {
-            *departures = departures.since(earlier);
+            *departures = *departures - earlier;
         }
         Counted {
             sums: self.sums - earlier.sums,

@@ -9,9 +9,10 @@ use std::collections::HashSet;
 use rand::RngExt;
 use serde::Deserialize;
 use workload::data::{DataError, DataFolder};
-use workload::generated::{recorded_or_generated, words};
+use workload::generated::words;
 use workload::generator;
 use workload::key::Key;
+use workload::stand_in::recorded_or_generated;
 
 use crate::experiment::{ExperimentError, Session};
 

@@ -105,6 +105,6 @@ impl<P: Policy> Contestant for CuckooClock<P> {
     }
 
     fn has_evicted(&self) -> bool {
-        self.cache.classes().iter().any(|(_, class)| class.evicted > 0)
+        self.cache.classes().iter().any(|(_, class)| class.departures.evicted > 0)
     }
 }

@@ -132,7 +132,7 @@ fn fill(filling: &Filling, cache: &Cache) -> Result<(), ExperimentError> {
             }
         }
     }
-    if cache.classes().iter().all(|(_, class)| class.evicted == 0) {
+    if cache.classes().iter().all(|(_, class)| class.departures.evicted == 0) {
         return Err(wrong("it is not full".into()));
     }
     Ok(())

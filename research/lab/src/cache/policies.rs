@@ -18,8 +18,8 @@ use cache::engine::{
 };
 use serde::Deserialize;
 use workload::cachelib::Workload;
-use workload::generated::recorded_or_generated;
 use workload::sizes::Sizes;
+use workload::stand_in::recorded_or_generated;
 use workload::trace::Trace;
 
 use super::cuckoo_clock::limit_for;

@@ -5,41 +5,12 @@
 //! passed over is a miss; a set is stored. So a reply that is lost, doubled, swapped or false is found, and misses are
 //! known by name, which is what a replay needs.
 
-use protocol::response::{Malformed, Parsed, Response, parse};
+use protocol::response::{Parsed, Response, parse};
 
-use super::contents::{Contents, WrongValue};
+use super::contents::Contents;
+use super::error::WrongReply;
 use super::script::request_length;
 use super::tally::Tally;
-
-/// What a server answered and should not have.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum WrongReply {
-    /// It is no reply at all.
-    #[error(transparent)]
-    Malformed(#[from] Malformed),
-    /// It is a reply to another question.
-    #[error("the server answered '{0}', which is no answer to what it was asked")]
-    Unexpected(String),
-    /// A value that was not asked for, or not there in the order of the keys.
-    #[error("the server sent the value of '{0}', which it was not asked for there")]
-    NotAsked(String),
-    /// A value is not one that was stored for its key.
-    #[error("the value of '{key}' is wrong: {reason}")]
-    Value {
-        /// The key.
-        key: String,
-        /// What is wrong with the value.
-        reason: WrongValue,
-    },
-}
-
-impl WrongReply {
-    pub(super) fn unexpected(reply: &[u8]) -> WrongReply {
-        let line = reply.split(|byte| *byte == b'\r').next().unwrap_or_default();
-        WrongReply::Unexpected(String::from_utf8_lossy(line).into_owned())
-    }
-}
 
 /// How far the requests of one batch have been answered.
 #[derive(Debug, Default)]
@@ -154,6 +125,7 @@ impl Checker {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::drive::contents::WrongValue;
     use crate::drive::script::Writer;
 
     const LENGTH: usize = 40;

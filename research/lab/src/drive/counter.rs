@@ -7,7 +7,7 @@
 
 use protocol::response::{Malformed, Parsed, Response, parse};
 
-use super::checker::WrongReply;
+use super::error::WrongReply;
 use super::tally::Tally;
 
 /// A value's line without an end within so many bytes is none.

@@ -3,10 +3,11 @@
 use std::io::{self, ErrorKind};
 use std::time::Duration;
 
+use protocol::response::Malformed;
 use workload::DistributionError;
 use workload::trace::TraceError;
 
-use super::checker::WrongReply;
+use super::contents::WrongValue;
 use crate::measure::CoreError;
 
 /// Why driving a server failed. What was measured until then means nothing.
@@ -74,5 +75,35 @@ impl DriveError {
             ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => DriveError::Closed,
             _ => DriveError::System(error),
         }
+    }
+}
+
+/// What a server answered and should not have.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WrongReply {
+    /// It is no reply at all.
+    #[error(transparent)]
+    Malformed(#[from] Malformed),
+    /// It is a reply to another question.
+    #[error("the server answered '{0}', which is no answer to what it was asked")]
+    Unexpected(String),
+    /// A value that was not asked for, or not there in the order of the keys.
+    #[error("the server sent the value of '{0}', which it was not asked for there")]
+    NotAsked(String),
+    /// A value is not one that was stored for its key.
+    #[error("the value of '{key}' is wrong: {reason}")]
+    Value {
+        /// The key.
+        key: String,
+        /// What is wrong with the value.
+        reason: WrongValue,
+    },
+}
+
+impl WrongReply {
+    pub(super) fn unexpected(reply: &[u8]) -> WrongReply {
+        let line = reply.split(|byte| *byte == b'\r').next().unwrap_or_default();
+        WrongReply::Unexpected(String::from_utf8_lossy(line).into_owned())
     }
 }

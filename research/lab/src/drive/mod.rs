@@ -37,11 +37,10 @@ mod statistics;
 mod tally;
 mod trace;
 
-pub use checker::WrongReply;
 pub use contents::{Contents, WrongValue};
 pub use demand::Demand;
 pub use endpoint::Endpoint;
-pub use error::DriveError;
+pub use error::{DriveError, WrongReply};
 pub use items::{Items, LARGEST_VALUE, SizesOf, sizes};
 pub use latency::LatencySummary;
 pub use load::{Amount, Filled, Load, LoadReport, PATIENCE};

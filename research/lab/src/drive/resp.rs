@@ -7,8 +7,8 @@
 //! The reader that checks is the reader that counts. Rejected: one that only counts and steps over values, as
 //! [`super::counter`] does for the classic protocol. A value's line is in front of it here and is short.
 
-use super::checker::WrongReply;
 use super::contents::Contents;
+use super::error::WrongReply;
 use super::tally::Tally;
 
 /// What a line of a reply may have at most: the length of a value, or the words of an error.

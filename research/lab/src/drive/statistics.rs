@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use protocol::response::{Parsed, Response, parse};
 
 use super::DriveError;
-use super::checker::WrongReply;
 use super::endpoint::{Endpoint, Wire};
+use super::error::WrongReply;
 
 /// A server's general statistics, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

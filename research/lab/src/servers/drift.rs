@@ -16,10 +16,10 @@
 use indicatif::ProgressBar;
 use rand::distr::Distribution;
 use serde::Deserialize;
-use workload::generated::recorded_or_generated;
 use workload::generator::seeded;
 use workload::popularity::Popularity;
 use workload::sizes::Fixed;
+use workload::stand_in::recorded_or_generated;
 
 use super::contender::{Contender, Running};
 use super::cores::Cores;

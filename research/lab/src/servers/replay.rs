@@ -5,8 +5,8 @@
 
 use indicatif::ProgressBar;
 use serde::Deserialize;
-use workload::generated::recorded_or_generated;
 use workload::sizes::Fixed;
+use workload::stand_in::recorded_or_generated;
 
 use super::contender::Contender;
 use super::cores::Cores;

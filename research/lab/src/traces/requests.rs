@@ -13,10 +13,10 @@ use rand::RngExt;
 use rand::distr::Distribution;
 use serde::Deserialize;
 use workload::data::DataError;
-use workload::generated::{StandIn as StandInOf, recorded_or_generated};
 use workload::generator;
 use workload::operation::CacheOperation;
 use workload::popularity::{LARGEST_THETA, Permutation, Permuted, Zipfian};
+use workload::stand_in::{StandIn as StandInOf, recorded_or_generated};
 
 use crate::drive::{SizesOf, sizes};
 use crate::experiment::ExperimentError;

@@ -9,8 +9,8 @@ use lookaside_cli::output::tell;
 use sim_lab::configuration::Guest;
 use sim_lab::qemu::Qemu;
 use sim_lab::store::Store;
-use sim_lab::study::{self, Options};
 use sim_lab::sweep::{Place, Swept};
+use sim_lab::{Options, study};
 
 use super::options::{Asked, Making, Ran};
 

@@ -19,11 +19,9 @@
 
 use super::CODE_PROGRAM;
 use super::processor::{Pen, Processor};
-use super::program::Program;
+use super::program::{BATCH, Program};
 use super::registers::{INTEGER, QUERY, RECORD, WORD};
 
-/// Keys of a batch.
-pub(super) const BATCH: usize = 16;
 const CODE_BATCH: u64 = CODE_PROGRAM + 1024;
 /// Of a query's line: its key, then its integer, and the address of its record.
 const INTEGER_AT: u64 = 24;

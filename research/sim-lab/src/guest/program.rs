@@ -24,7 +24,6 @@
 use sim::{HitsAndMisses, Machine};
 use workload::DistributionError;
 
-use super::batch::BATCH;
 use super::flood::{Collision, Flood};
 use super::hash::{execute_hash, hash_of};
 use super::processor::{Nobody, Pen, Processor};
@@ -92,6 +91,9 @@ pub enum GuestError {
 
 /// Requests that a replay looks ahead: more than a processor has lines on their way.
 const AHEAD: usize = 32;
+
+/// Keys of a batch.
+pub(super) const BATCH: usize = 16;
 
 /// Records, at first.
 const MOST_KEYS: u32 = 100_000_000;

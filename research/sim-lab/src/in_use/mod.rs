@@ -37,8 +37,8 @@ use sim::{Core, Profile};
 use crate::configuration::{Configuration, Guest, Lengths, Table};
 use crate::error::{RunError, StudyError};
 use crate::guest::{Container, Distribution, Hash, Program, Variant};
+use crate::options::Options;
 use crate::run;
-use crate::study::Options;
 use crate::sweep::side_by_side;
 
 /// Rows of a set, everywhere here.

@@ -12,8 +12,8 @@ use sim_lab::error::StudyError;
 use sim_lab::guest::{Container, Distribution, Hash, Variant};
 use sim_lab::qemu::Qemu;
 use sim_lab::store::Store;
-use sim_lab::study::{self, Options};
 use sim_lab::sweep::{Place, Swept};
+use sim_lab::{Options, study};
 
 /// The repository.
 pub(crate) fn repository() -> PathBuf {

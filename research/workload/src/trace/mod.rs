@@ -38,32 +38,12 @@ use std::str::FromStr;
 
 use crate::data::DataFolder;
 use crate::generated::Generated;
-use crate::key::Key;
-use crate::operation::CacheOperation;
 
+pub use crate::record::Record;
 pub use error::TraceError;
 
 /// The records of a trace, or what is wrong with a row.
 type Records<'c> = Box<dyn Iterator<Item = Result<Record, TraceError>> + Send + 'c>;
-
-/// One row of a trace. Sizes and times, which some formats tell as well, are not read: what is replayed has its sizes
-/// from a published distribution, so that it is the same whichever trace it follows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Record {
-    /// What was asked for.
-    pub key: Key,
-    /// What was asked.
-    pub operation: CacheOperation,
-    /// How many times in this row, at least once.
-    pub count: u32,
-}
-
-impl Record {
-    /// A read.
-    pub(crate) fn get(key: Key) -> Record {
-        Record { key, operation: CacheOperation::Get, count: 1 }
-    }
-}
 
 /// The format of a trace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -341,6 +321,7 @@ impl Iterator for Trace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::operation::CacheOperation;
 
     #[test]
     fn a_row_of_each_format_tells_what_it_has() {

@@ -8,10 +8,10 @@ mod conns;
 mod general;
 mod settings;
 
-use cache::engine::ClassReport;
+use cache::engine::{ClassReport, Departures};
 use protocol::{StatsTopic, reply};
 
-use crate::counted::{Counted, Departures};
+use crate::counted::Counted;
 use crate::metrics::ClassSums;
 use crate::shared::Shared;
 
@@ -48,7 +48,7 @@ impl Shared {
             cache: self.cache.counts(),
             arrivals: self.connections.arrivals(),
             pages_moved: self.cache.memory().pages_moved as u64,
-            departures: classes.iter().map(Departures::of).collect(),
+            departures: classes.iter().map(|class| class.departures).collect(),
             logged: self.watch.logged(),
             dumps: self.crawling.begun(),
         }

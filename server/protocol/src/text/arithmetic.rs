@@ -1,8 +1,8 @@
 //! `incr`, `decr`.
 
 use super::format::RequestLine;
+use super::plain::{ends_in_noreply, short_number};
 use super::request::Request;
-use super::store::{ends_in_noreply, short_number};
 use super::{ErrorReply, Refusal, key_and_argument};
 use crate::arithmetic::Operation;
 use crate::key::Key;

@@ -1,8 +1,8 @@
 //! `delete`.
 
 use super::format::RequestLine;
+use super::plain::ends_in_noreply;
 use super::request::Request;
-use super::store::ends_in_noreply;
 use super::{BAD_FORMAT, ErrorReply, Refusal};
 use crate::key::Key;
 use crate::token::{Tokens, skip_spaces, token_length};

@@ -1,6 +1,6 @@
 //! `flush_all`.
 
-use super::administration::Arguments;
+use super::arguments::Arguments;
 use super::format::RequestLine;
 use super::{ErrorReply, Refusal, Request};
 use crate::number::strict_i32;

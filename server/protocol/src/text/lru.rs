@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::administration::Arguments;
+use super::arguments::Arguments;
 use super::format::RequestLine;
 use super::{ErrorReply, Refusal, Request};
 use crate::number::{strict_i32, strict_u32};

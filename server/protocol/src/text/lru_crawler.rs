@@ -1,6 +1,6 @@
 //! `lru_crawler`: listing keys, and numbers of memcached's crawler.
 
-use super::administration::Arguments;
+use super::arguments::Arguments;
 use super::format::RequestLine;
 use super::{ErrorReply, Refusal, Request};
 use crate::number::strict_u32;

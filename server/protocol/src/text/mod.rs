@@ -19,6 +19,7 @@
 //! legible.)
 
 mod administration;
+mod arguments;
 mod arithmetic;
 mod delete;
 mod flush_all;
@@ -28,6 +29,7 @@ mod key_stream;
 mod lru;
 mod lru_crawler;
 mod memlimit;
+mod plain;
 pub mod reply;
 mod request;
 pub mod response;

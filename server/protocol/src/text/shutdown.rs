@@ -1,6 +1,6 @@
 //! `shutdown`: stop the server.
 
-use super::administration::Arguments;
+use super::arguments::Arguments;
 use super::format::RequestLine;
 use super::{Refusal, Request};
 

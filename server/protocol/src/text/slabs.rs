@@ -1,6 +1,6 @@
 //! `slabs`: moving pages between classes.
 
-use super::administration::Arguments;
+use super::arguments::Arguments;
 use super::format::RequestLine;
 use super::lru::Factor;
 use super::{ErrorReply, Refusal, Request};
