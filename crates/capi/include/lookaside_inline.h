@@ -237,8 +237,8 @@ LOOKASIDE_INLINE_ALWAYS int lookaside_inline_enter(lookaside_session *s, const u
 }
 
 /* The same after a lookup that has found no such entry, over one that is as cold as a newcomer: nearly every full line
- * has one. 0 where there is none, or where newcomers are not cold: lookaside_inline_enter puts it in. Without looking for
- * the least, a miss leaves room for one more lookup among those that wait for memory beside it. */
+ * has one. 0 where there is none, or where newcomers are not cold: lookaside_inline_enter puts it in. With no search
+ * for the least, a miss leaves room for one more lookup among those that wait for memory beside it. */
 LOOKASIDE_INLINE_ALWAYS int lookaside_inline_enter_cold(lookaside_session *s, const uint64_t *line, uint64_t hash,
                                                         void *entry) {
     uint64_t *words = (uint64_t *)(uintptr_t)line;
