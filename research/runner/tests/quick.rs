@@ -133,7 +133,8 @@ fn experiments_on_servers_run_small() {
     for ran in &ran {
         let rows = &ran.results.as_ref().expect("nothing else is left out").rows;
         let mut ours = rows.iter().filter(|row| !row.configuration.starts_with("memcached"));
-        let metrics = ["server CPU per", "hit ratio", "longest request", "request latency"];
+        let metrics =
+            ["server CPU per", "hit ratio", "longest request", "request latency", "processor time per item"];
         let is_measured = |metric: &str| metrics.iter().any(|name| metric.starts_with(name));
         assert!(ours.any(|row| is_measured(&row.metric)), "{}", ran.definition.name);
     }

@@ -27,7 +27,7 @@ use super::eviction::{Answer, Eviction, Lru, S3Fifo, SegmentedLru, Sieve, WTinyL
 use super::hit_time::{Full, Note, Part};
 use crate::experiment::{ExperimentError, Session};
 use crate::index::Key;
-use crate::measure::{cores, pin, turns};
+use crate::measure::{cores, on_core, turns};
 
 /// Published sizes are cut to so many bytes: a small cache takes no item as large as the largest of them.
 const LARGEST: u64 = 100_000;
@@ -202,9 +202,11 @@ const POLICIES: [(&str, Home); 10] = [
 ];
 
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
-    if let Some(&core) = cores()?.first() {
-        pin(core)?;
-    }
+    let core = *cores()?.first().expect("a program runs on a core");
+    on_core(core, || of_all(parameters, session))?
+}
+
+fn of_all(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     for traced in &parameters.traces {
         session.announce(traced.one_in.len() * POLICIES.len() * (1 + session.runs()));
         let records = match recorded_or_generated(&traced.file)? {

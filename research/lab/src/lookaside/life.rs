@@ -12,7 +12,7 @@ use serde::Deserialize;
 use workload::generator::seeded;
 
 use crate::experiment::{ExperimentError, Session};
-use crate::measure::{Resident, Stopwatch, cores, pin, release_freed_memory, turns};
+use crate::measure::{Resident, Stopwatch, cores, on_core, release_freed_memory, turns};
 
 /// What the definitions of this kind say.
 #[derive(Debug, Deserialize)]
@@ -82,7 +82,6 @@ impl Subject for OwnedMap<u64, u64> {
 
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     let core = *cores()?.last().expect("a program runs on a core");
-    pin(core)?;
     let lives = [live::<BTreeMap<u64, u64>>, live::<Map<u64, u64>>, live::<OwnedMap<u64, u64>>];
     session.announce(session.runs());
     for run in 0..session.runs() {
@@ -90,7 +89,7 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
         let mut keys: Vec<u64> = (0..parameters.keys).map(|key| key << 20 | run as u64).collect();
         keys.shuffle(&mut seeded(run as u64));
         for turn in turns(lives.len(), run) {
-            lives[turn](&keys, session)?;
+            on_core(core, || lives[turn](&keys, session))??;
         }
         session.end();
     }

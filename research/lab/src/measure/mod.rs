@@ -24,4 +24,4 @@ pub use heap::release_freed_memory;
 pub use resident::Resident;
 pub use stopwatch::{Stopwatch, processor_time, waited_for_core};
 pub use summary::Summary;
-pub use threads::{CoreError, cores, in_parallel, name_threads, pin, turns};
+pub use threads::{CoreError, cores, in_parallel, name_threads, on_core, pin, turns};

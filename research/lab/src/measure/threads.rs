@@ -41,6 +41,21 @@ pub fn pin(core: usize) -> Result<(), CoreError> {
     sched_setaffinity(None, &only).map_err(CoreError::Refused)
 }
 
+/// Runs `work` on a thread of its own that is pinned to `core`, and gives back what it returned: who calls may run on
+/// as many cores afterwards as before.
+///
+/// # Errors
+/// [`CoreError::Refused`]
+///
+/// # Panics
+/// As `work` does.
+pub fn on_core<R: Send>(core: usize, work: impl FnOnce() -> R + Send) -> Result<R, CoreError> {
+    std::thread::scope(|scope| {
+        let pinned = scope.spawn(|| pin(core).map(|()| work()));
+        pinned.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    })
+}
+
 /// Runs `work(0)` to `work(threads - 1)` at the same time, each on a thread pinned to its own core, and gives back what
 /// they returned. All of them have been pinned before the first one begins.
 ///
