@@ -588,8 +588,10 @@ mod tests {
     /// there to the warm list, and the rest to the cold one.
     #[test]
     fn memcached_s_lists_spare_what_is_hit_twice() {
-        let sizes = [1; 150];
+        let sizes = [1; 250];
         let mut cache = SegmentedLru::new(&sizes, 100);
+        // As long as no key is cold, none is too young to become it.
+        hits(&mut cache, 150..250);
         hits(&mut cache, [0, 1, 0, 1, 0]);
         hits(&mut cache, 2..150);
         assert_eq!([0, 1].map(|key| cache.queues.place(key)), [SegmentedLru::WARM, NOWHERE]);
@@ -611,6 +613,8 @@ mod tests {
             .iter()
             .map(|make| {
                 let mut cache = make(&sizes, 100);
+                // Full from the start: memcached's lists hold on to nothing while there is nothing cold.
+                hits(&mut *cache, 90_000..90_100);
                 hits(&mut *cache, (0..10).flat_map(|_| hot()));
                 (0..50).any(|round| {
                     hits(&mut *cache, 10 + round * 150..10 + (round + 1) * 150);
