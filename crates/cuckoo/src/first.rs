@@ -35,7 +35,7 @@ use crate::batch::GROUP;
 use crate::geometry::Geometry;
 use crate::layout::{Bucket, Layout};
 use crate::slot::{Location, Tag};
-use crate::table::{Entries, Probe, Sought, Table};
+use crate::table::{Entries, Probe, Table};
 use crate::tags;
 use atomics::Ordering;
 
@@ -93,16 +93,18 @@ impl<L: Layout> Table<L> {
         mut tell: impl FnMut(usize, Option<Location>),
     ) {
         let geometry = self.geometry();
-        let mut sought = [Self::seek(0, geometry); GROUP];
-        let sought = &mut sought[..hashes.len()];
-        for (&hash, sought) in hashes.iter().zip(&mut *sought) {
-            *sought = Self::seek(self.mixed(hash), geometry);
-            self.prefetch_bucket(sought.candidates.0);
+        // What follows from a hash in a few instructions is not written down.
+        let mut mixed = [0; GROUP];
+        let mixed = &mut mixed[..hashes.len()];
+        for (&hash, mixed) in hashes.iter().zip(&mut *mixed) {
+            *mixed = self.mixed(hash);
+            self.prefetch_bucket(geometry.first(*mixed));
         }
         // The first location whose tag agrees: nearly always the right one.
         let mut found = [None; GROUP];
         let mut is_elsewhere = 0u32;
-        for (i, &Sought { hash, tag, candidates }) in sought.iter().enumerate() {
+        for (i, &hash) in mixed.iter().enumerate() {
+            let tag = Tag::of(hash, L::TAG_BITS);
             match self.look_in_first(geometry, hash, tag, &mut |_| true) {
                 Probe::Found(location) => {
                     entries.prefetch(location);
@@ -111,7 +113,7 @@ impl<L: Layout> Table<L> {
                 Probe::Absent => {}
                 Probe::Disturbed => {
                     is_elsewhere |= 1 << i;
-                    self.prefetch_bucket(candidates.1);
+                    self.prefetch_bucket(geometry.candidates(hash, tag).1);
                 }
             }
         }
@@ -119,7 +121,7 @@ impl<L: Layout> Table<L> {
         while is_elsewhere != 0 {
             let i = is_elsewhere.trailing_zeros() as usize;
             is_elsewhere &= is_elsewhere - 1;
-            match self.probe(geometry, sought[i], &mut |_| true) {
+            match self.probe(geometry, Self::seek(mixed[i], geometry), &mut |_| true) {
                 Probe::Found(location) => {
                     entries.prefetch(location);
                     found[i] = Some(location);
@@ -128,10 +130,10 @@ impl<L: Layout> Table<L> {
                 Probe::Disturbed => is_unsettled |= 1 << i,
             }
         }
-        for (i, sought) in sought.iter().enumerate() {
+        for (i, &hash) in mixed.iter().enumerate() {
             let is_wrong = found[i].is_some_and(|location| !eq(i, location));
             if is_wrong || is_unsettled & 1 << i != 0 {
-                found[i] = self.get_mixed(sought.hash, |location| eq(i, location));
+                found[i] = self.get_mixed(hash, |location| eq(i, location));
             }
             tell(i, found[i]);
         }
