@@ -97,12 +97,14 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
 }
 
 fn live<M: Subject>(keys: &[u64], session: &mut Session) -> Result<(), ExperimentError> {
-    let makes: [(&str, fn(&[u64]) -> M); 2] =
-        [("collected", |keys| keys.iter().map(|&key| (key, !key)).collect()), ("inserted", M::fill)];
-    for (how, make) in makes {
+    for how in ["collected", "inserted"] {
         release_freed_memory();
         let (before, clock) = (Resident::now(), Stopwatch::start());
-        let map = make(keys);
+        let map = if how == "inserted" {
+            M::fill(keys)
+        } else {
+            keys.iter().map(|&key| (key, !key)).collect::<M>()
+        };
         let made = clock.elapsed();
         let bytes = Resident::now().since(before).bytes;
         if let Some(key) = keys.iter().find(|&&key| map.value(key) != Some(!key)) {
