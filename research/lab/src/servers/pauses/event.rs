@@ -76,14 +76,14 @@ impl Event {
         match self.what {
             What::Grow | What::Connect => {}
             What::Shift | What::Flush | What::Halve => {
-                loader.store(0, self.count, self.value_size, expiry, FAST)?;
+                loader.fill(self.count, self.value_size, expiry, FAST)?;
             }
             What::Expire => {
                 let began = Instant::now();
-                loader.store(0, self.count / TRIED, self.value_size, expiry, FAST)?;
+                loader.fill(self.count / TRIED, self.value_size, expiry, FAST)?;
                 let takes = began.elapsed() * TRIED as u32;
                 expiry = (now() + takes.mul_f64(TIME_LEFT)).as_secs() + SPARE;
-                loader.store(0, self.count, self.value_size, expiry, FAST)?;
+                loader.fill(self.count, self.value_size, expiry, FAST)?;
             }
         }
         Ok(Prepared { event: self, at, loader, expiry })
@@ -95,8 +95,12 @@ impl Prepared<'_> {
     pub(super) fn happen(&mut self) -> Result<(), ExperimentError> {
         let Event { what, memory, count, value_size, .. } = *self.event;
         match what {
-            What::Grow => self.loader.store(0, count, value_size, 0, GENTLE),
-            What::Shift => self.loader.store(count, count / LARGER, value_size * LARGER as usize, 0, GENTLE),
+            What::Grow => self.loader.fill(count, value_size, 0, GENTLE),
+            What::Shift => {
+                let larger = value_size * LARGER as usize;
+                // memcached refuses some: how many fit is another experiment's question.
+                self.loader.store(count, count / LARGER, larger, 0, GENTLE).map(|_refused| ())
+            }
             What::Expire => {
                 let left = Duration::from_secs(self.expiry).checked_sub(now());
                 let late = || {

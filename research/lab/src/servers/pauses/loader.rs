@@ -3,11 +3,12 @@
 //! at the most, and a pause is the event's. While nobody watches it keeps the server busy: the next requests are there
 //! before the last ones are answered.
 //!
-//! Of the sets that are sent together only the last one asks for a reply. Replies would cost both sides as much again,
-//! and filling servers is most of what an experiment of this kind does. A server that fails at a set without a reply
-//! says so all the same, and that is not the reply that is due.
+//! Sets ask for no reply, and behind those that are sent together stands a request that asks for nothing else (`mn`).
+//! Replies would cost both sides as much again, and filling servers is most of what an experiment of this kind does. A
+//! server that fails at a set without a reply says so all the same: where memory moves from one size to another,
+//! memcached refuses some for want of it.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -28,14 +29,17 @@ pub(super) const GENTLE: Pace = Pace { together: 32, ahead: 1 };
 /// And while nobody does.
 pub(super) const FAST: Pace = Pace { together: 256, ahead: 8 };
 
-/// The reply to a set.
-const STORED: &[u8] = b"STORED\r\n";
+/// What stands behind sets, and its reply.
+const END: &[u8] = b"mn\r\n";
+const ENDED: &[u8] = b"MN\r\n";
+/// What a server says of a set that it has no memory for.
+const REFUSED: &[u8] = b"SERVER_ERROR out of memory storing object\r\n";
 
 pub(super) struct Loader<'s> {
     server: &'s str,
-    stream: TcpStream,
+    stream: BufReader<TcpStream>,
     requests: Vec<u8>,
-    replies: Vec<u8>,
+    reply: Vec<u8>,
 }
 
 impl<'s> Loader<'s> {
@@ -47,11 +51,27 @@ impl<'s> Loader<'s> {
 
     /// One whose connection is there.
     pub(super) fn of(stream: TcpStream, server: &'s str) -> Loader<'s> {
-        Loader { server, stream, requests: Vec::new(), replies: Vec::new() }
+        Loader { server, stream: BufReader::new(stream), requests: Vec::new(), reply: Vec::new() }
+    }
+
+    /// As [`Loader::store`], and all must find room.
+    pub(super) fn fill(
+        &mut self,
+        count: u64,
+        size: usize,
+        expiry: u64,
+        pace: Pace,
+    ) -> Result<(), ExperimentError> {
+        match self.store(0, count, size, expiry, pace)? {
+            0 => Ok(()),
+            refused => {
+                Err(ExperimentError::wrong(self.server, format!("it refused {refused} of {count} sets")))
+            }
+        }
     }
 
     /// Stores items number `first` to `first + count - 1` with values of `size` bytes at this pace, until `expiry` if
-    /// that is not 0: a second as the protocol has it.
+    /// that is not 0: a second as the protocol has it. How many the server had no memory for.
     pub(super) fn store(
         &mut self,
         first: u64,
@@ -59,28 +79,44 @@ impl<'s> Loader<'s> {
         size: usize,
         expiry: u64,
         pace: Pace,
-    ) -> Result<(), ExperimentError> {
+    ) -> Result<u64, ExperimentError> {
         let mut value = vec![b'v'; size];
         value.extend_from_slice(b"\r\n");
-        let (mut next, mut awaited) = (first, 0);
+        let (mut next, mut awaited, mut refused) = (first, 0, 0);
         while next < first + count {
             let end = (next + pace.together).min(first + count);
             for item in next..end {
-                let noreply = if item + 1 < end { " noreply" } else { "" };
                 // Sixteen bytes of key.
-                write!(self.requests, "set key:{item:012} 0 {expiry} {size}{noreply}\r\n")
+                write!(self.requests, "set key:{item:012} 0 {expiry} {size} noreply\r\n")
                     .expect("memory takes all");
                 self.requests.extend_from_slice(&value);
             }
+            self.requests.extend_from_slice(END);
             self.send()?;
             next = end;
             awaited += 1;
             if awaited == pace.ahead {
-                self.expect(STORED)?;
+                refused += self.ended()?;
                 awaited -= 1;
             }
         }
-        (0..awaited).try_for_each(|_| self.expect(STORED))
+        for _ in 0..awaited {
+            refused += self.ended()?;
+        }
+        Ok(refused)
+    }
+
+    /// Waits for the end of sets that were sent together; how many of them the server had no memory for.
+    fn ended(&mut self) -> Result<u64, ExperimentError> {
+        let mut refused = 0;
+        loop {
+            self.receive()?;
+            match &*self.reply {
+                ENDED => return Ok(refused),
+                REFUSED => refused += 1,
+                _ => return Err(self.wrong(ENDED)),
+            }
+        }
     }
 
     /// Sends one request, which must be answered with `due`.
@@ -92,23 +128,28 @@ impl<'s> Loader<'s> {
 
     /// Sends what was gathered.
     fn send(&mut self) -> Result<(), ExperimentError> {
-        self.stream.write_all(&self.requests).map_err(|error| lost(self.server, error))?;
+        self.stream.get_mut().write_all(&self.requests).map_err(|error| lost(self.server, error))?;
         self.requests.clear();
         Ok(())
     }
 
     /// Waits for a reply, which must be `due`.
     fn expect(&mut self, due: &[u8]) -> Result<(), ExperimentError> {
-        self.replies.resize(due.len(), 0);
-        self.stream.read_exact(&mut self.replies).map_err(|error| lost(self.server, error))?;
-        if self.replies == due {
-            return Ok(());
-        }
-        let start: String = self.replies.escape_ascii().to_string().chars().take(80).collect();
-        Err(ExperimentError::wrong(
-            self.server,
-            format!("it answered '{start}' where '{}' was due", due.escape_ascii()),
-        ))
+        self.receive()?;
+        if self.reply == due { Ok(()) } else { Err(self.wrong(due)) }
+    }
+
+    /// Waits for a line.
+    fn receive(&mut self) -> Result<(), ExperimentError> {
+        self.reply.clear();
+        self.stream.read_until(b'\n', &mut self.reply).map_err(|error| lost(self.server, error))?;
+        Ok(())
+    }
+
+    fn wrong(&self, due: &[u8]) -> ExperimentError {
+        let start: String = self.reply.escape_ascii().to_string().chars().take(80).collect();
+        let due = due.escape_ascii();
+        ExperimentError::wrong(self.server, format!("it answered '{start}' where '{due}' was due"))
     }
 }
 
