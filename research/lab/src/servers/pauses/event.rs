@@ -15,8 +15,8 @@ const LARGER: u64 = 10;
 /// Where items are to expire together, their second is set before they are stored. So how long that takes is tried with
 /// one part in so many first.
 const TRIED: u64 = 32;
-/// The time that is left for storing all, of what the trial says it takes: a trial is short, and a server in which there
-/// is more stores more slowly.
+/// The time that is left for storing all, of what the trial says it takes: a trial is short, and a server in which
+/// there is more stores more slowly.
 const TIME_LEFT: f64 = 2.0;
 /// And seconds beyond that.
 const SPARE: u64 = 3;
