@@ -22,6 +22,6 @@ mod threads;
 
 pub use heap::release_freed_memory;
 pub use resident::Resident;
-pub use stopwatch::{Stopwatch, processor_time, waited_for_core};
+pub use stopwatch::{Stopwatch, process_waited_for_core, processor_time, waited_for_core};
 pub use summary::Summary;
 pub use threads::{CoreError, cores, in_parallel, name_threads, on_core, pin, turns};

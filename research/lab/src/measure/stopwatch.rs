@@ -4,7 +4,7 @@
 //! `/proc/thread-self/schedstat`. Where that file is absent nothing is known, and nothing is subtracted. What a
 //! hypervisor takes away is not in it.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
@@ -19,6 +19,14 @@ pub fn waited_for_core() -> Duration {
     let mut text = [0; 64];
     let read = STATISTICS.with(|file| file.as_ref()?.read_at(&mut text, 0).ok());
     parse(&text[..read.unwrap_or(0)]).unwrap_or_default()
+}
+
+/// How long the threads of a process have waited for a core since they began, in sum; zero where the kernel does not
+/// tell. Threads that have ended are not in it.
+#[must_use]
+pub fn process_waited_for_core(process: u32) -> Duration {
+    let threads = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
+    threads.filter_map(|thread| parse(&fs::read(thread.path().join("schedstat")).ok()?)).sum()
 }
 
 fn parse(text: &[u8]) -> Option<Duration> {
@@ -74,6 +82,35 @@ mod tests {
         assert_eq!(parse(b"534294888 500071694 154\n"), Some(Duration::from_nanos(500_071_694)));
         assert_eq!(parse(b""), None);
         assert_eq!(parse(b"1 x 2"), None);
+    }
+
+    #[test]
+    fn a_process_has_waited_as_long_as_its_threads_or_longer() {
+        let core = cores().unwrap()[0];
+        let barrier = Barrier::new(3);
+        let compete = || {
+            pin(core).unwrap();
+            let wall = Instant::now();
+            while wall.elapsed() < Duration::from_millis(100) {}
+            let waited = waited_for_core();
+            // Both stay until the process was looked at: what a thread has waited goes with it.
+            barrier.wait();
+            barrier.wait();
+            waited
+        };
+        let (threads, process) = std::thread::scope(|scope| {
+            let competing = [scope.spawn(compete), scope.spawn(compete)];
+            barrier.wait();
+            let process = process_waited_for_core(std::process::id());
+            barrier.wait();
+            (competing.map(|thread| thread.join().unwrap()).into_iter().sum::<Duration>(), process)
+        });
+        // Other tests may have threads, too.
+        assert!(process >= threads, "{process:?}, of which two threads {threads:?}");
+        if Path::new("/proc/thread-self/schedstat").exists() {
+            assert!(threads >= Duration::from_millis(20), "one of two has no core: {threads:?}");
+        }
+        assert_eq!(process_waited_for_core(u32::MAX), Duration::ZERO);
     }
 
     /// Two threads compete for one core: each has it for half of the time, and the stopwatch counts that half only.

@@ -10,6 +10,7 @@
 use std::env;
 use std::ffi::OsStr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use indicatif::ProgressBar;
 use serde::Deserialize;
@@ -17,7 +18,7 @@ use serde::Deserialize;
 use super::failed;
 use crate::drive::{Dialect, DriveError, Endpoint, Load, LoadReport, ServerCommand, ServerProcess};
 use crate::experiment::{ExperimentError, Session};
-use crate::measure::Resident;
+use crate::measure::{Resident, process_waited_for_core};
 
 /// A server in a definition.
 #[derive(Debug, Clone, Deserialize)]
@@ -52,6 +53,11 @@ impl Running {
     /// Bytes of resident memory that have come since it started.
     pub(super) fn grown(&self) -> u64 {
         resident(&self.processes).saturating_sub(self.empty)
+    }
+
+    /// How long its threads have waited for a core, in sum.
+    pub(super) fn waited_for_core(&self) -> Duration {
+        self.processes.iter().map(|process| process_waited_for_core(process.id())).sum()
     }
 
     /// Drives it, with an eye on its processor time.
