@@ -9,13 +9,24 @@
 //!     +---- Buffer: pointers to the hot ones, found by hash
 //! ```
 //!
-//! A lookup asks the table first; a hit compares the full key and is done. A miss takes a ticket, asks the index, and
-//! emits what it found. Values change by replacement only: a write clears the table, changes the index, and lets go of
-//! the old entry, all under the stripe of its key ([`crate::stripes`]), so writes of one key happen one after the other
-//! whatever the index does. Where the table has the key, and the index takes part, a write does without the index
-//! ([`Store::SUCCESSION`](crate::index::Store::SUCCESSION)). A value of atomics, or with a lock in it, can also be
-//! changed where it is found: neither table nor index take notice, and where the table has the key, that is as fast as
-//! a lookup.
+//! A lookup asks the table first; a hit compares the full key and is done. It goes by four files:
+//!
+//! ```text
+//!    MapRef::get                           hash the key; is what has this hash of this key?   map
+//!     +-- ThreadState::uses_table          is the table to be asked? Counts the lookup        thread_state
+//!     +-- ThreadState::find_on_account     counts a miss; what is no miss is a hit            thread_state
+//!          +-- HitLines::hit               the line of the hash                               slb
+//!               +-- Bucket::hit            slot after slot; warms the one that was hit        bucket
+//! ```
+//!
+//! [`Pinned`] only says which thread's state that is, and which table; `OwnedMap` has both itself.
+//!
+//! A miss takes a ticket, asks the index, and emits what it found. Values change by replacement only: a write clears
+//! the table, changes the index, and lets go of the old entry, all under the stripe of its key ([`crate::stripes`]), so
+//! writes of one key happen one after the other whatever the index does. Where the table has the key, and the index
+//! takes part, a write does without the index ([`Store::SUCCESSION`](crate::index::Store::SUCCESSION)). A value of
+//! atomics, or with a lock in it, can also be changed where it is found: neither table nor index take notice, and where
+//! the table has the key, that is as fast as a lookup.
 //!
 //! A [`MapRef`] pins the buffer once for as many lookups as one likes: that is what a hit does not pay. What is removed
 //! meanwhile is freed after it has gone, or has been [refreshed](MapRef::refresh). A map that is dropped frees all of
@@ -473,6 +484,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     /// # Panics
     /// If the key's `Eq`, or its order or hash where the index asks for them, writes to the map: the write is under
     /// way.
+    #[doc(alias = "swap")]
     pub fn insert(&self, key: K, value: V) -> Option<Removed<K, V>>
     where
         K: Hash + Eq,

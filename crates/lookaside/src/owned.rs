@@ -159,16 +159,7 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
     /// Whether the next so many lookups are to ask the table.
     #[inline(always)]
     fn uses_table(&self, lookups: u32) -> bool {
-        match self.state.uses_table(lookups) {
-            Some(uses) => uses,
-            None => self.next_block(lookups),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn next_block(&self, lookups: u32) -> bool {
-        self.state.next_block(lookups, &self.buffer().monitor, || self.table().capacity())
+        self.state.uses_table(lookups, &self.buffer().monitor, || self.table().capacity())
     }
 
     /// Clears the table for a write; how many slots.

@@ -68,16 +68,7 @@ impl<'b> Pinned<'b> {
     #[inline(always)]
     #[must_use]
     pub fn uses_table(&self, lookups: u32) -> bool {
-        match self.thread_state().uses_table(lookups) {
-            Some(uses) => uses,
-            None => self.next_block(lookups),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn next_block(&self, lookups: u32) -> bool {
-        self.thread_state().next_block(lookups, &self.buffer.monitor, || self.table().capacity())
+        self.thread_state().uses_table(lookups, &self.buffer.monitor, || self.table().capacity())
     }
 
     #[inline(always)]

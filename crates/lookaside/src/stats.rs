@@ -6,6 +6,7 @@
 //! Rejected: *sums that each visit adds to when it ends*: an atomic read-modify-write for each lookup of who pins for
 //! each.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
@@ -29,6 +30,9 @@ macro_rules! counters {
             /// Lookups that the monitor let ask the table, and those that it did not: see [`crate::monitor_sampler`].
             pub(crate) asked: Number,
             pub(crate) passed: Number,
+            /// At which of these it is to be asked again. No other thread loads that.
+            pub(crate) asked_end: Cell<u64>,
+            pub(crate) passed_end: Cell<u64>,
             /// Of these, those that are in the sums already, or that another has counted.
             pub(crate) told: [Number; 2],
             $(pub(crate) $name: Number,)*
@@ -123,6 +127,23 @@ impl Number {
 }
 
 impl Tally {
+    /// Counts these lookups, all of one call, and says whether they ask the table; `None` where the monitor is to be
+    /// asked first.
+    #[inline(always)]
+    pub(crate) fn uses_table(&self, lookups: u64) -> Option<bool> {
+        let asked = self.asked.get() + lookups;
+        if asked <= self.asked_end.get() {
+            self.asked.set(asked);
+            return Some(true);
+        }
+        let passed = self.passed.get() + lookups;
+        if passed <= self.passed_end.get() {
+            self.passed.set(passed);
+            return Some(false);
+        }
+        None
+    }
+
     /// So many of the lookups that were let ask were no hits.
     #[inline]
     pub(crate) fn missed(&self, lookups: u64) {

@@ -134,15 +134,19 @@ impl ThreadState {
         self.sampler.heed(&self.tally, monitor);
     }
 
-    /// Whether the next so many lookups, one call, are to ask the table. Counts them. `None` where the monitor is to be
-    /// asked first, by [`ThreadState::next_block`].
+    /// Whether the next so many lookups, one call, are to ask the table, of which `capacity` is the capacity. Counts
+    /// them.
     #[inline(always)]
-    pub(crate) fn uses_table(&self, lookups: u32) -> Option<bool> {
-        self.sampler.take(&self.tally, Lookups::of_call(lookups))
+    pub(crate) fn uses_table(&self, lookups: u32, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
+        match self.tally.uses_table(lookups.min(Self::TURN).into()) {
+            Some(uses) => uses,
+            None => self.next_block(lookups, monitor, capacity),
+        }
     }
 
-    /// As [`ThreadState::uses_table`].
-    pub(crate) fn next_block(&self, lookups: u32, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
+    #[cold]
+    #[inline(never)]
+    fn next_block(&self, lookups: u32, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
         self.asks(Lookups::of_call(lookups), monitor, capacity)
     }
 
