@@ -36,12 +36,12 @@ use crate::atomic_table::{AtomicTable, Replaced};
 use crate::config::{Config, CreateError};
 use crate::index_id::{IndexId, MOST_MARK_BITS, NoIdLeft};
 use crate::monitor::{Monitor, Verdict};
+use crate::pointer::Pointer;
 use crate::random::Random;
 use crate::slb::Slb;
 use crate::stats::{Counts, Totals};
 use crate::stripes::{Held, Stripes, Ticket};
 use crate::thread_state::ThreadState;
-use crate::word::Pointer;
 
 /// Buffers made so far.
 static BUFFERS: AtomicU64 = AtomicU64::new(0);

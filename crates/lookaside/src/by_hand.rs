@@ -4,10 +4,10 @@
 //! What needs the state alone is in `thread_state`; here is what needs the buffer, too.
 
 use crate::buffer::Buffer;
+use crate::pointer::Pointer;
 use crate::slb::Slb;
 use crate::stripes::Ticket;
 use crate::thread_state::ThreadState;
-use crate::word::Pointer;
 
 impl ThreadState {
     /// Whether the next [`ThreadState::TURN`] lookups are to ask the table, of such a capacity: the monitor's decision.

@@ -18,7 +18,8 @@
 
 use atomics::{AtomicU32, Ordering};
 
-use crate::lines::{Lines, index};
+use crate::bucket::index;
+use crate::lines::Lines;
 
 /// Tags in a bucket.
 pub(crate) const TAGS: usize = 15;

@@ -10,11 +10,11 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::Config;
+use crate::pointer::Pointer;
 use crate::random::Random;
 use crate::single_flight::{Boarding, SingleFlight};
 use crate::slb::Slb;
 use crate::stripes::Stripes;
-use crate::word::Pointer;
 
 const HASH: u64 = 7 << 52;
 

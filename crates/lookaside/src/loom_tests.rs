@@ -13,13 +13,13 @@ use loom::thread;
 
 use crate::Config;
 use crate::atomic_table::AtomicTable;
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, Word};
 use crate::config::CounterPolicy;
+use crate::pointer::Pointer;
 use crate::random::Random;
 use crate::slb::{Emission, Slb};
 use crate::stripes::Stripes;
 use crate::wide::Words;
-use crate::word::{Pointer, Word};
 
 /// Unlike each other in the bits of their tags, and alike in all others.
 const HASH: u64 = 7 << 52;

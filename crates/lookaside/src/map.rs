@@ -9,7 +9,7 @@
 //!     +---- Buffer: pointers to the hot ones, found by hash
 //! ```
 //!
-//! A lookup asks the table first; a hit compares the full key and is done. It goes by four files:
+//! A lookup asks the table first; a hit compares the full key and is done. What it does stands in four files:
 //!
 //! ```text
 //!    MapRef::get                           hash the key; is what has this hash of this key?   map
@@ -19,7 +19,11 @@
 //!               +-- Bucket::hit            slot after slot; warms the one that was hit        bucket
 //! ```
 //!
-//! [`Pinned`] only says which thread's state that is, and which table; `OwnedMap` has both itself.
+//! Between them are four that only hand on, and change for reasons of their own: [`Hashing`] calls the hasher,
+//! [`Pinned`] says which thread's state that is, and which table, which `AtomicTable` loads, and [`Found`] is where a
+//! pointer leads. `OwnedMap` has the state and the table itself. The monitor is not on the way: it says once for many
+//! lookups whether they ask, in two numbers of the state. Nor are the stripes, random numbers, the index and the sums of
+//! what was counted: only a miss, a full counter, and who asks for counts come there.
 //!
 //! A miss takes a ticket, asks the index, and emits what it found. Values change by replacement only: a write clears
 //! the table, changes the index, and lets go of the old entry, all under the stripe of its key ([`crate::stripes`]), so

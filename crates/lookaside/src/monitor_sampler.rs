@@ -119,7 +119,7 @@ impl Lookups {
         Lookups { number: BLOCK, call: Call::of(first) }
     }
 
-    fn number(self) -> u64 {
+    pub(crate) fn number(self) -> u64 {
         u64::from(self.number.min(BLOCK))
     }
 }
@@ -193,22 +193,6 @@ impl MonitorSampler {
         }
     }
 
-    /// Whether the next lookups are to ask the table; counts them. `filled` is how many free slots this thread has
-    /// filled so far, of the table's `capacity`.
-    pub(crate) fn uses_table(
-        &self,
-        tally: &Tally,
-        lookups: Lookups,
-        monitor: &Monitor,
-        filled: &Cell<u64>,
-        capacity: impl Fn() -> usize,
-    ) -> bool {
-        match tally.uses_table(lookups.number()) {
-            Some(asks) => asks,
-            None => self.next_block(tally, lookups, monitor, filled.get(), capacity),
-        }
-    }
-
     /// Lookups of the part so far.
     fn done(&self, tally: &Tally) -> u64 {
         tally.asked.get() + tally.passed.get() - self.before.get()
@@ -222,8 +206,10 @@ impl MonitorSampler {
         }
     }
 
+    /// There was no room for these lookups in the block: whether they are to ask the table, as the first of another.
+    /// Counts them. `filled` is how many free slots this thread has filled so far, of the table's `capacity`.
     #[cold]
-    fn next_block(
+    pub(crate) fn next_block(
         &self,
         tally: &Tally,
         lookups: Lookups,
@@ -244,7 +230,9 @@ impl MonitorSampler {
             }
         }
         self.start_part(tally, lookups, monitor);
-        tally.uses_table(lookups.number()) == Some(true)
+        let asks = self.asks.get();
+        (if asks { &tally.asked } else { &tally.passed }).add(lookups.number());
+        asks
     }
 
     /// Nobody watches, or another table is there, of which nothing is known.

@@ -33,10 +33,10 @@ use crate::hashing::{Hashing, IntoHashing, hash_of};
 use crate::index::{Discard, Find, Ordered, Scan, Store};
 use crate::index_id::IndexId;
 use crate::monitor::Verdict;
+use crate::pointer::Pointer;
 use crate::slb::{HitLines, Slb};
 use crate::stats::Counts;
 use crate::thread_state::{GROUP, ThreadState};
-use crate::word::Pointer;
 use crate::words::range as range_of;
 
 /// Where the dead wait, until there is no map any more.

@@ -5,10 +5,10 @@
 //! has found it. So a visit is no more than a pin, and one of a single lookup costs little.
 
 use crate::buffer::{Buffer, Guard, Write};
+use crate::pointer::Pointer;
 use crate::slb::Slb;
 use crate::stripes::Ticket;
 use crate::thread_state::{GROUP, ThreadState};
-use crate::word::Pointer;
 
 /// A thread at a buffer, which it has pinned.
 #[derive(Debug)]

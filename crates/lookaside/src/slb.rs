@@ -17,13 +17,13 @@
 use atomics::{AtomicU8, AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 
-use crate::bucket::{Bucket, raise};
+use crate::bucket::{Bucket, SLOTS, Word, line, raise};
 use crate::config::{Admission, Config, CreateError, lines_of};
 use crate::index_id::IndexId;
-use crate::lines::{Lines, line};
+use crate::lines::{self, Lines};
 use crate::log_table::LogTable;
+use crate::pointer::Pointer;
 use crate::random::Random;
-use crate::word::{Pointer, SLOTS, Word};
 
 /// Attempts to change a slot that others are changing, before an emission is dropped.
 const ATTEMPTS: usize = 4;
@@ -142,30 +142,20 @@ impl Slb {
             #[cfg(feature = "paper")]
             Admission::Logged { threshold, sampling } => {
                 let size = config.size.saturating_mul(config.log_ratio);
-                let table = LogTable::new(Slb::make(lines_of(size)?, config)?);
+                let table = LogTable::new(lines::map(lines_of(size)?, config.pages)?);
                 let filled = CachePadded::new(AtomicUsize::new(0));
                 (Some(Box::new(Log { table, threshold: threshold.into(), filled })), sampling)
             }
             Admission::Sampled { sampling } => (None, sampling),
         };
         Ok(Slb {
-            buckets: Slb::make(lines_of(config.size)?, config)?,
+            buckets: lines::map(lines_of(config.size)?, config.pages)?,
             log,
             warmest: config.counters.warmest(),
             config: config.clone(),
             // Saturates: a share of one is u64::MAX.
             sampled_below: (sampling * (u64::MAX as f64)) as u64,
         })
-    }
-
-    #[cfg(not(loom))]
-    fn make<L: pages::Zeroed>(lines: usize, config: &Config) -> Result<Lines<L>, CreateError> {
-        Ok(Lines::map(lines, config.pages)?)
-    }
-
-    #[cfg(loom)]
-    fn make<L: Default>(lines: usize, _config: &Config) -> Result<Lines<L>, CreateError> {
-        Ok((0..lines).map(|_| L::default()).collect())
     }
 
     #[inline(always)]

@@ -127,23 +127,6 @@ impl Number {
 }
 
 impl Tally {
-    /// Counts these lookups, all of one call, and says whether they ask the table; `None` where the monitor is to be
-    /// asked first.
-    #[inline(always)]
-    pub(crate) fn uses_table(&self, lookups: u64) -> Option<bool> {
-        let asked = self.asked.get() + lookups;
-        if asked <= self.asked_end.get() {
-            self.asked.set(asked);
-            return Some(true);
-        }
-        let passed = self.passed.get() + lookups;
-        if passed <= self.passed_end.get() {
-            self.passed.set(passed);
-            return Some(false);
-        }
-        None
-    }
-
     /// So many of the lookups that were let ask were no hits.
     #[inline]
     pub(crate) fn missed(&self, lookups: u64) {

@@ -60,7 +60,7 @@
 use atomics::{AtomicU64, Ordering, spin_loop, yield_now};
 
 use crate::config::CreateError;
-use crate::lines::Lines;
+use crate::lines::{self, Lines};
 
 /// Stripes, as in the paper.
 #[cfg(not(loom))]
@@ -109,14 +109,8 @@ unsafe impl pages::Zeroed for Stripe {}
 pub(crate) struct Stripes(Lines<Stripe>);
 
 impl Stripes {
-    #[cfg(not(loom))]
     pub(crate) fn new() -> Result<Stripes, CreateError> {
-        Ok(Stripes(Lines::map(STRIPES, pages::PageKind::Base)?))
-    }
-
-    #[cfg(loom)]
-    pub(crate) fn new() -> Result<Stripes, CreateError> {
-        Ok(Stripes((0..STRIPES).map(|_| Stripe::default()).collect()))
+        Ok(Stripes(lines::map(STRIPES, pages::PageKind::Base)?))
     }
 
     /// The lower bits of the tag: the highest are the same for all keys of an index that shares its table.

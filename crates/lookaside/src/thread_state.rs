@@ -28,10 +28,10 @@ use std::cell::Cell;
 
 use crate::monitor::Monitor;
 use crate::monitor_sampler::{self, Lookups, MonitorSampler};
+use crate::pointer::Pointer;
 use crate::random::Random;
 use crate::slb::{Emission, HitLines, Slb};
 use crate::stats::{Tally, Totals};
-use crate::word::Pointer;
 
 /// Keys looked up at once in a batch: enough to keep a core's misses busy, few enough to stay in its first-level cache.
 pub(crate) const GROUP: usize = 16;
@@ -45,7 +45,7 @@ pub struct ThreadState {
     pub(crate) tally: Tally,
     /// Emissions that wait.
     waiting: Cell<usize>,
-    sampler: MonitorSampler,
+    pub(crate) sampler: MonitorSampler,
     pub(crate) random: Random,
     /// Free slots filled: not told to anyone, and so never reset.
     pub(crate) filled: Cell<u64>,
@@ -138,16 +138,34 @@ impl ThreadState {
     /// them.
     #[inline(always)]
     pub(crate) fn uses_table(&self, lookups: u32, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
-        match self.tally.uses_table(lookups.min(Self::TURN).into()) {
+        match self.uses_table_in_block(lookups.min(Self::TURN).into()) {
             Some(uses) => uses,
-            None => self.next_block(lookups, monitor, capacity),
+            None => self.next_block(Lookups::of_call(lookups), monitor, capacity),
         }
+    }
+
+    /// Counts these lookups, and says whether they ask the table; `None` if there is no room for them in the block:
+    /// then the monitor is to be asked.
+    #[inline(always)]
+    fn uses_table_in_block(&self, lookups: u64) -> Option<bool> {
+        let tally = &self.tally;
+        let asked = tally.asked.get() + lookups;
+        if asked <= tally.asked_end.get() {
+            tally.asked.set(asked);
+            return Some(true);
+        }
+        let passed = tally.passed.get() + lookups;
+        if passed <= tally.passed_end.get() {
+            tally.passed.set(passed);
+            return Some(false);
+        }
+        None
     }
 
     #[cold]
     #[inline(never)]
-    fn next_block(&self, lookups: u32, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
-        self.asks(Lookups::of_call(lookups), monitor, capacity)
+    fn next_block(&self, lookups: Lookups, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
+        self.sampler.next_block(&self.tally, lookups, monitor, self.filled.get(), capacity)
     }
 
     /// As [`ThreadState::turn`], whose caller counts.
@@ -157,8 +175,12 @@ impl ThreadState {
         uses
     }
 
-    fn asks(&self, lookups: Lookups, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
-        self.sampler.uses_table(&self.tally, lookups, monitor, &self.filled, capacity)
+    /// As [`ThreadState::uses_table`], of any lookups that go one way.
+    pub(crate) fn asks(&self, lookups: Lookups, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
+        match self.uses_table_in_block(lookups.number()) {
+            Some(uses) => uses,
+            None => self.next_block(lookups, monitor, capacity),
+        }
     }
 
     /// As [`ThreadState::find`], after [`ThreadState::uses_table`] has said so for this lookup alone: that counts it,

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use super::place::Place;
 use super::word::Word;
-use crate::word::Pointer;
+use crate::pointer::Pointer;
 
 /// A key and its value. They come first: a hit reads the line that the pointer names, and no other if they are small.
 #[repr(C)]

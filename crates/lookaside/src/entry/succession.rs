@@ -65,7 +65,7 @@ use super::handle::{Draft, Handle};
 use super::reclaim::Reclaimer;
 use super::slab::Cut;
 use super::word::Word;
-use crate::word::Pointer;
+use crate::pointer::Pointer;
 
 /// Whether values of this type may stay behind when they have been replaced: see the head of this file.
 pub(crate) const fn may_stay<V>() -> bool {
