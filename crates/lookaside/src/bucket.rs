@@ -39,7 +39,7 @@
 //!
 //! # Who writes slots
 //!
-//! Emissions and invalidations, which change a slot only by compare and swap: whatever they meet there, nobody's change
+//! Offers and invalidations, which change a slot only by compare and swap: whatever they meet there, nobody's change
 //! is lost. That keys of one hash are not written by two at once is the stripe's affair ([`crate::stripes`]). An owner
 //! who is alone stores plainly ([`Bucket::store`]).
 //!
@@ -149,7 +149,7 @@ impl Bucket {
 
     #[inline(always)]
     pub(crate) fn load(&self, slot: usize) -> Word {
-        // pairs with the release in `exchange`: who sees a pointer sees the entry that was there when it was emitted.
+        // pairs with the release in `exchange`: who sees a pointer sees the entry that was there when it was admitted.
         Word(self.slots[slot].load(Ordering::Acquire))
     }
 

@@ -15,7 +15,7 @@
 //! for number in 0..1000 {
 //!     map.insert(number, number * number);
 //! }
-//! assert_eq!(map.pin().get(&31), Some(&961)); // From the index, and emitted...
+//! assert_eq!(map.pin().get(&31), Some(&961)); // From the index, and admitted...
 //! let reader = map.pin();
 //! assert_eq!(reader.get(&31), Some(&961)); // ... so now from the table.
 //! let mut squares = [None; 3];
@@ -67,7 +67,7 @@
 //! | `stats` | what is counted, by each thread for itself |
 //! | `monitor` | off where it does not pay, on again where it does |
 //! | `monitor_sampler` | a thread's trials of that |
-//! | `thread_state` | what a thread keeps while it is not pinned, too: all of these, and what waits to be emitted |
+//! | `thread_state` | what a thread keeps while it is not pinned, too: all of these, and what waits to be admitted |
 //! | `buffer` | a table, its stripes, its monitor and its threads' states together |
 //! | `pinned`, `by_hand` | a thread at a buffer: among others, or with its own guards |
 //! | `shared` | a buffer that only maps get at |
@@ -141,7 +141,7 @@ pub use index_id::{IndexId, NoIdLeft};
 pub use pages::{MapError, PageKind};
 pub use pointer::Pointer;
 pub use random::Random;
-pub use slb::{Emission, Slb};
+pub use slb::{Insertion, Slb};
 pub use stripes::Ticket;
 
 #[cfg(not(loom))]

@@ -82,12 +82,12 @@ counters! {
     /// Lookups that did not ask the table, because the monitor had switched it off.
     bypassed,
     /// Entries offered after a miss.
-    emissions,
+    offers,
     /// Of these, entries that were put in.
     admissions,
     /// Of those, entries that took another's place.
     evictions,
-    /// Emissions dropped because a write came between, or another thread was faster.
+    /// Offers dropped because a write came between, or another thread was faster.
     refused_tickets,
     /// Writes that told the table.
     invalidations,

@@ -37,7 +37,7 @@ use crate::config::{Config, CreateError};
 use crate::lines::{self, Lines};
 use crate::pointer::Pointer;
 use crate::random::Random;
-use crate::slb::{Emission, Slb};
+use crate::slb::{Insertion, Slb};
 
 /// Seven words and their version.
 #[derive(Debug, Default)]
@@ -126,7 +126,7 @@ impl Words {
         // Pairs with the fence in `Beside::read`: who reads what is written from here on sees an odd version after it,
         // or a later one.
         fence(Ordering::Release);
-        if let Emission::Present | Emission::Admitted | Emission::Replaced =
+        if let Insertion::Present | Insertion::Admitted | Insertion::Replaced =
             table.insert(hash, pointer, random)
         {
             let Some((slot, _)) = table.find(hash, |found| found == pointer) else {

@@ -50,7 +50,7 @@ impl<'p, K: 'static, V: 'static> Found<'p, K, V> {
     /// The entry behind a pointer that a table gave.
     ///
     /// # Safety
-    /// It was emitted by [`Found::pointer`] of an entry of this type, and is not freed for `'p`.
+    /// It was admitted by [`Found::pointer`] of an entry of this type, and is not freed for `'p`.
     #[inline(always)]
     pub(crate) unsafe fn at(pointer: Pointer) -> Found<'p, K, V> {
         let entry = std::ptr::with_exposed_provenance_mut(pointer.address() as usize);
