@@ -432,13 +432,13 @@ impl Handle {
         let Some(hash) = hash() else { return };
         let (shared, table) = (&self.shared, self.table());
         if ticket.is_none() && session.holds(Buffer::stripe_of(hash)) {
-            session.state.emit_held(table, hash, pointer);
+            session.state.admit_held(table, hash, pointer);
         } else {
             let ticket = match ticket {
                 Some(number) => Ticket::numbered(hash, number),
                 None => shared.buffer.ticket(hash),
             };
-            session.state.emit_ticketed(&shared.buffer, table, &ticket, hash, pointer);
+            session.state.admit_ticketed(&shared.buffer, table, &ticket, hash, pointer);
         }
     }
 

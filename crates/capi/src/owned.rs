@@ -140,7 +140,7 @@ fn emit(handle: &Handle, session: &Session, entry: *mut c_void, hash: impl FnOnc
         && session.face.uses_table.get() != 0
         && let Some(hash) = hash()
     {
-        session.state.emit_alone(handle.table(), hash, pointer);
+        session.state.admit_alone(handle.table(), hash, pointer);
     }
 }
 

@@ -76,7 +76,7 @@ pub(crate) unsafe fn write_counts(
         hits: told.hits,
         misses: told.misses,
         bypassed: told.bypassed,
-        emissions: told.emissions,
+        emissions: told.offers,
         admissions: told.admissions,
         evictions: told.evictions,
         refused_tickets: told.refused_tickets,

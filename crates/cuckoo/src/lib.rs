@@ -79,13 +79,14 @@
 //! | `first` | one bucket instead of two, where most keys are in their first one |
 //! | `walks`, `walk` | all keys, while others write |
 //! | `slab` | memory for a map's entries |
+//! | `once` | one thread makes a value, the others wait for it |
 //! | `map` | the map: entries, pins, compounds |
 //!
 //! A module uses those of the floors below it:
 //!
 //! ```text
 //!                 map
-//!      slab      first      shrink    walk
+//!      slab      first      shrink    walk    once
 //!            spot                           sweep
 //!            batch    insert         removal
 //!                growth              home
@@ -115,6 +116,8 @@ mod layout;
 mod loom_tests;
 #[cfg(not(loom))]
 mod map;
+#[cfg(any(not(loom), test))]
+mod once;
 mod outcome;
 mod removal;
 #[cfg(any(not(loom), test))]

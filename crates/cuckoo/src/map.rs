@@ -30,7 +30,6 @@ mod batch;
 mod compounds;
 mod core;
 mod iter;
-mod once;
 mod pinned;
 mod traits;
 

@@ -6,7 +6,7 @@
 //! Who still uses the old table can neither get nor do harm. A write clears the table that it loads under its stripe,
 //! so the old one may answer with a pointer that has been removed since, but only to a call that loaded it before the
 //! new one was there; the answer was right at the moment of that load, and the entry lives until the reader leaves.
-//! What is emitted into the old table is lost with it. What has been emitted into the new one was so under the same
+//! What is admitted into the old table is lost with it. What has been admitted into the new one was so under the same
 //! stripe, or by one who has left since: whoever then clears it sees the new table, too.
 //!
 //! Rejected: *a table that fits itself* to what is asked for, smaller and smaller copies of which took its place:

@@ -9,6 +9,20 @@
 //!
 //! Section 3.2 and Figure 5 of the paper. This layout is frozen: the C header's inlined hit path knows it.
 //!
+//! A slot is one word, read and written whole, so that a hit needs no lock: a short tag of the key, the higher 16 bits
+//! of its 64-bit hash, over a pointer to its entry.
+//!
+//! ```text
+//!   63                48 47                                             0
+//!  +--------------------+------------------------------------------------+
+//!  |        tag         |                    pointer                     |
+//!  +--------------------+------------------------------------------------+
+//! ```
+//!
+//! An empty slot is the zero word. Its tag may be that of a key; its pointer, zero, is never that of an entry.
+//!
+//! Which bucket a hash means, its low half says ([`line`]); which slots in it, the tag.
+//!
 //! A lookup looks at one slot after the other, and ends at the first that is the key's. That is nearly always the first
 //! where lines are not crowded; and where they are, each slot costs four instructions.
 //!
@@ -25,7 +39,7 @@
 //!
 //! # Who writes slots
 //!
-//! Emissions and invalidations, which change a slot only by compare and swap: whatever they meet there, nobody's change
+//! Offers and invalidations, which change a slot only by compare and swap: whatever they meet there, nobody's change
 //! is lost. That keys of one hash are not written by two at once is the stripe's affair ([`crate::stripes`]). An owner
 //! who is alone stores plainly ([`Bucket::store`]).
 //!
@@ -39,8 +53,63 @@
 use atomics::{AtomicU8, AtomicU64, Ordering};
 
 use crate::config::CounterPolicy;
+use crate::pointer::Pointer;
 use crate::random::Random;
-use crate::word::{Pointer, SLOTS, Word};
+
+/// Slots in a bucket: a line of words, but for that of the counters.
+pub(crate) const SLOTS: usize = 7;
+
+/// The line of a hash among `lines`: its low 32 bits, scaled. So tables may have any number of lines, up to 2^32, not
+/// only powers of two; and the high bits are left for tags.
+#[inline(always)]
+pub(crate) fn index(hash: u64, lines: usize) -> usize {
+    (((hash & 0xffff_ffff) * lines as u64) >> 32) as usize
+}
+
+/// The line of a hash.
+///
+/// # Panics
+/// In debug builds, if there is none: tables have at least one.
+#[inline(always)]
+#[allow(unsafe_code)]
+pub(crate) fn line<L>(lines: &[L], hash: u64) -> &L {
+    debug_assert!(!lines.is_empty());
+    // SAFETY: 32 bits of the product's upper half, of a number below 2^32 and that of the lines: less than the latter.
+    // Tables have at least one line: see `crate::config::lines_of`.
+    unsafe { lines.get_unchecked(index(hash, lines.len())) }
+}
+
+/// What a slot holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Word(pub(crate) u64);
+
+impl Word {
+    pub(crate) const EMPTY: Word = Word(0);
+
+    /// The word of a key of this hash whose entry is there.
+    #[inline]
+    pub(crate) fn new(hash: u64, pointer: Pointer) -> Word {
+        Word(hash >> Pointer::BITS << Pointer::BITS | pointer.address())
+    }
+
+    #[inline(always)]
+    pub(crate) fn pointer(self) -> Option<Pointer> {
+        Pointer::new(self.0 & ((1 << Pointer::BITS) - 1))
+    }
+
+    /// The pointer, if the tag is that of a key of this hash.
+    #[inline(always)]
+    pub(crate) fn pointer_for(self, hash: u64) -> Option<Pointer> {
+        // Without its own tag, what is left of the word is the pointer; with another, it has more than 48 bits.
+        Pointer::new(self.0 ^ hash >> Pointer::BITS << Pointer::BITS)
+    }
+
+    /// Whether the tag is that of a key of this hash. True of the empty word for some hashes.
+    #[inline(always)]
+    pub(crate) fn has_tag_of(self, hash: u64) -> bool {
+        (self.0 ^ hash) >> Pointer::BITS == 0
+    }
+}
 
 /// Seven slots and seven counters.
 #[derive(Debug, Default)]
@@ -80,7 +149,7 @@ impl Bucket {
 
     #[inline(always)]
     pub(crate) fn load(&self, slot: usize) -> Word {
-        // pairs with the release in `exchange`: who sees a pointer sees the entry that was there when it was emitted.
+        // pairs with the release in `exchange`: who sees a pointer sees the entry that was there when it was admitted.
         Word(self.slots[slot].load(Ordering::Acquire))
     }
 

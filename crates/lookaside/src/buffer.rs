@@ -5,7 +5,7 @@
 //!
 //! ```text
 //!   lookup:   Pinned::find -- hit ------------------------------> done
-//!                          \- miss: ticket -> the index -> Pinned::emit
+//!                          \- miss: ticket -> the index -> Pinned::admit
 //!   write:    Buffer::write -> change the index -> (Write::put) -> drop
 //! ```
 //!
@@ -34,14 +34,14 @@ use parking_lot::Mutex;
 
 use crate::atomic_table::{AtomicTable, Replaced};
 use crate::config::{Config, CreateError};
-use crate::index_id::{IndexId, MOST_MARK_BITS, NoIdLeft};
+use crate::index_id::{IndexId, MOST_ID_BITS, NoIdLeft};
 use crate::monitor::{Monitor, Verdict};
+use crate::pointer::Pointer;
 use crate::random::Random;
 use crate::slb::Slb;
 use crate::stats::{Counts, Totals};
 use crate::stripes::{Held, Stripes, Ticket};
 use crate::thread_state::ThreadState;
-use crate::word::Pointer;
 
 /// Buffers made so far.
 static BUFFERS: AtomicU64 = AtomicU64::new(0);
@@ -104,8 +104,8 @@ pub struct Buffer {
     pub(crate) table: AtomicTable,
     pub(crate) stripes: Stripes,
     config: Mutex<Config>,
-    mark_bits: u32,
-    marks: AtomicUsize,
+    id_bits: u32,
+    ids: AtomicUsize,
     pub(crate) monitor: Monitor,
     pub(crate) totals: Totals,
     states: Arc<ThreadStates>,
@@ -129,7 +129,7 @@ impl Buffer {
     /// # Errors
     /// [`CreateError`]: no size that a table can have, no memory, or too many indexes.
     pub fn for_indexes(config: &Config, indexes: usize) -> Result<Buffer, CreateError> {
-        if !(1..=1 << MOST_MARK_BITS).contains(&indexes) {
+        if !(1..=1 << MOST_ID_BITS).contains(&indexes) {
             return Err(CreateError::Parameter {
                 parameter: "indexes",
                 value: indexes as f64,
@@ -144,8 +144,8 @@ impl Buffer {
             table: AtomicTable::new(table),
             stripes: Stripes::new()?,
             config: Mutex::new(config.clone()),
-            mark_bits: indexes.next_power_of_two().trailing_zeros(),
-            marks: AtomicUsize::new(0),
+            id_bits: indexes.next_power_of_two().trailing_zeros(),
+            ids: AtomicUsize::new(0),
             monitor: Monitor::new(true),
             totals: Totals::default(),
             states,
@@ -159,12 +159,12 @@ impl Buffer {
     /// # Errors
     /// [`NoIdLeft`] if there are as many as the buffer was made for.
     pub fn index_id(&self) -> Result<IndexId, NoIdLeft> {
-        let most = 1 << self.mark_bits;
+        let most = 1 << self.id_bits;
         let number = self
-            .marks
+            .ids
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |taken| (taken < most).then_some(taken + 1))
             .map_err(|_| NoIdLeft(most))?;
-        Ok(IndexId::new(number, self.mark_bits))
+        Ok(IndexId::new(number, self.id_bits))
     }
 
     /// What a thread keeps between visits.
@@ -238,8 +238,8 @@ impl Buffer {
         unsafe { self.table.load() }.clear(hash)
     }
 
-    /// Forgets a pointer that was emitted with this hash: for memory that is about to be freed without a write. Whoever
-    /// may have been about to emit it has left the buffer since.
+    /// Forgets a pointer that was admitted with this hash: for memory that is about to be freed without a write. Who
+    /// may have been about to admit it has left the buffer since.
     pub fn forget(&self, hash: u64, pointer: Pointer) {
         let _guard = self.pin();
         // SAFETY: as in `with_table`.
@@ -379,8 +379,8 @@ impl Buffer {
 
     /// The pointers of an index's warmest slots with their temperatures, warmest first. Walks over the table.
     #[must_use]
-    pub fn hottest(&self, most: usize, mark: IndexId) -> Vec<(Pointer, u8)> {
-        self.with_table(|table| table.hottest(most, mark))
+    pub fn hottest(&self, most: usize, id: IndexId) -> Vec<(Pointer, u8)> {
+        self.with_table(|table| table.hottest(most, id))
     }
 
     /// Pointers that the table has room for.

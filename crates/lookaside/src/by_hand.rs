@@ -4,10 +4,10 @@
 //! What needs the state alone is in `thread_state`; here is what needs the buffer, too.
 
 use crate::buffer::Buffer;
+use crate::pointer::Pointer;
 use crate::slb::Slb;
 use crate::stripes::Ticket;
 use crate::thread_state::ThreadState;
-use crate::word::Pointer;
 
 impl ThreadState {
     /// Whether the next [`ThreadState::TURN`] lookups are to ask the table, of such a capacity: the monitor's decision.
@@ -26,8 +26,8 @@ impl ThreadState {
 
     /// Offers what the index gave. Dropped if a write of the stripe has begun since the ticket was taken.
     #[inline]
-    pub fn emit_ticketed(&self, buffer: &Buffer, table: &Slb, ticket: &Ticket, hash: u64, pointer: Pointer) {
-        self.emit(table, hash, |put| buffer.stripes.with_ticket(ticket, put), pointer);
+    pub fn admit_ticketed(&self, buffer: &Buffer, table: &Slb, ticket: &Ticket, hash: u64, pointer: Pointer) {
+        self.admit(table, hash, |put| buffer.stripes.with_ticket(ticket, put), pointer);
     }
 
     /// Clears the slots of a hash; how many. The caller holds the stripe, or is alone.
@@ -50,7 +50,7 @@ impl ThreadState {
     #[inline]
     pub fn put(&self, filled: u64, replaced: u64) {
         let (tally, all) = (&self.tally, filled + replaced);
-        tally.emissions.set(tally.emissions.get() + all);
+        tally.offers.set(tally.offers.get() + all);
         tally.admissions.set(tally.admissions.get() + all);
         tally.evictions.set(tally.evictions.get() + replaced);
         self.filled.set(self.filled.get() + filled);

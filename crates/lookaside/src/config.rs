@@ -9,20 +9,20 @@ use pages::PageKind;
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Admission {
-    /// A share of the emissions, drawn at random: a newcomer takes the place of the coldest in its bucket,
+    /// A share of the offers, drawn at random: a newcomer takes the place of the coldest in its bucket,
     /// and stays if it is asked for again before the next newcomer comes.
     Sampled {
-        /// Which share of the emissions enters: above 0, at most 1.
+        /// Which share of the offers enters: above 0, at most 1.
         sampling: f64,
     },
-    /// The paper's (sections 3.3.2 and 3.3.3): a share of the emissions, drawn at random, is written into the Log
+    /// The paper's (sections 3.3.2 and 3.3.3): a share of the offers, drawn at random, is written into the Log
     /// Table, and a key is admitted when it then stands there more than `threshold` times. While the Cache Table is not
-    /// full, every emission is admitted.
+    /// full, every offer is admitted.
     #[cfg(feature = "paper")]
     Logged {
-        /// How often a key must have been logged before the emission that admits it: 0 to 14.
+        /// How often a key must have been logged before the offer that admits it: 0 to 14.
         threshold: u8,
-        /// Which share of the emissions is logged: above 0, at most 1.
+        /// Which share of the offers is logged: above 0, at most 1.
         sampling: f64,
     },
 }
@@ -78,7 +78,7 @@ pub struct Config {
 }
 
 impl Config {
-    /// What measured best: every emission enters, counters that rise to fifteen, and newcomers begin at the
+    /// What measured best: every offer enters, counters that rise to fifteen, and newcomers begin at the
     /// bottom. (The paper's policies are no better: research/experiments/slb-warm-up.toml has the share of hits of
     /// both, and slb-shared-writes.toml the lines that a hit writes: one each, where every hit counts to 255.)
     #[must_use]
@@ -94,7 +94,7 @@ impl Config {
         }
     }
 
-    /// The paper to the letter (sections 3.2 and 3.3): a Log Table four times the Cache Table, 5 % of the emissions
+    /// The paper to the letter (sections 3.2 and 3.3): a Log Table four times the Cache Table, 5 % of the offers
     /// logged, a threshold of three, counters raised by every hit. For who repeats its figures: a Log Table decides no
     /// better than the counters of a bucket do, and takes four times the memory.
     ///

@@ -20,15 +20,15 @@
 //! handles whatever it likes: drop them in the middle of a search, keep clones of them, give back another's. So nothing
 //! rests on it. When the last handle of an entry goes, wherever that happens:
 //!
-//! 1. wait until everyone has left who was pinned. No handle exists any more, so after that nobody can emit the entry:
-//!    to emit it, it must be found, and to be found, there must be a handle;
+//! 1. wait until everyone has left who was pinned. No handle exists any more, so after that nobody can admit the entry:
+//!    to admit it, it must be found, and to be found, there must be a handle;
 //! 2. forget its pointer in the table, where there still may be one;
 //! 3. wait until everyone has left who may have read it there before;
 //! 4. free it.
 //!
-//! An emission goes under the entry's own hash, so step 2 looks where it would be. With an honest index, the table was
+//! An offer goes under the entry's own hash, so step 2 looks where it would be. With an honest index, the table was
 //! cleared long before, and step 2 finds nothing. A map can see that: where an index gives an entry back to a write
-//! that has cleared the table of its hash, and this is the only handle, nobody can emit it once more. Tickets from
+//! that has cleared the table of its hash, and this is the only handle, nobody can admit it once more. Tickets from
 //! before are void, and those taken after come before a search that cannot find it. So it is marked as forgotten, and
 //! steps 1 and 2 are left out, the second of which would be a cold line for every write. And the write, which is
 //! pinned, retires it at once: the collector gets a handle of its own, and drops it when step 3 is over. Whoever drops
@@ -39,7 +39,7 @@
 //! a handle behind that.
 //!
 //! When its map goes, nobody is left who looks at an entry, or ever will: those who did had borrowed the map, and no
-//! other map behind the same table asks for pointers with this one's mark, which is never given again. So from then on
+//! other map behind the same table asks for pointers with this one's id, which is never given again. So from then on
 //! whoever drops the last handle frees the entry, and neither waits nor looks into the table, which of a million
 //! entries would be a million cold lines.
 //!

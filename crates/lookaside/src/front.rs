@@ -43,10 +43,10 @@ use crate::config::{Config, CreateError};
 use crate::folding::RandomState;
 use crate::hashing::{Hashing, IntoHashing, hash_of};
 use crate::lent::Lent;
+use crate::pointer::Pointer;
 use crate::random::Random;
 use crate::slb::Slb;
 use crate::wide::Words;
-use crate::word::Pointer;
 
 /// Keys looked up at once in a batch: enough to keep a core's misses busy, few enough to stay in its first-level cache.
 const GROUP: usize = 16;

@@ -7,7 +7,7 @@ use std::error::Error;
 use std::fmt;
 
 /// Most bits of a hash that may be an index's number: others have to be left for tags.
-pub(crate) const MOST_MARK_BITS: u32 = 8;
+pub(crate) const MOST_ID_BITS: u32 = 8;
 
 /// The number of an index among those that share a buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,15 +60,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_replaces_the_highest_bits_and_no_others() {
+    fn an_id_replaces_the_highest_bits_and_no_others() {
         for (indexes, bits) in [(1, 0), (2, 1), (16, 4), (256, 8)] {
             for number in 0..indexes {
-                let mark = IndexId::new(number, bits);
+                let id = IndexId::new(number, bits);
                 for hash in [0, u64::MAX, 0x0123_4567_89ab_cdef, 1 << 63] {
-                    let marked = u128::from(mark.on(hash));
-                    assert_eq!(marked >> (64 - bits), number as u128);
+                    let numbered = u128::from(id.on(hash));
+                    assert_eq!(numbered >> (64 - bits), number as u128);
                     assert_eq!(
-                        marked as u64 & ((1u128 << (64 - bits)) - 1) as u64,
+                        numbered as u64 & ((1u128 << (64 - bits)) - 1) as u64,
                         hash & ((1u128 << (64 - bits)) - 1) as u64
                     );
                 }

@@ -19,7 +19,7 @@
 
 use std::ptr::{from_ref, with_exposed_provenance};
 
-use crate::word::Pointer;
+use crate::pointer::Pointer;
 
 /// What a [`Front`](crate::Front) can keep: `&E`, `&[E]`, `&str`; and with a key that lies elsewhere `(u64, &V)` or any
 /// other integer of up to 64 bits, `(&K, &V)`, and `(&[u8], &[u8])` for keys and values in one mapped file.

@@ -15,7 +15,7 @@
 //! for number in 0..1000 {
 //!     map.insert(number, number * number);
 //! }
-//! assert_eq!(map.pin().get(&31), Some(&961)); // From the index, and emitted...
+//! assert_eq!(map.pin().get(&31), Some(&961)); // From the index, and admitted...
 //! let reader = map.pin();
 //! assert_eq!(reader.get(&31), Some(&961)); // ... so now from the table.
 //! let mut squares = [None; 3];
@@ -49,9 +49,9 @@
 //!   6      |                               thread_state   front         what a thread keeps; references
 //!   5      atomic_table                                  wide
 //!   4      slb                                           lent  lock
-//!   3      bucket                                              index
-//!   2      log_table  stripes         monitor_sampler          entry    hashing
-//!   1      word       lines      single_flight monitor                  folding
+//!   3      log_table                                           index
+//!   2      bucket     stripes         monitor_sampler          entry    hashing
+//!   1      pointer    lines      single_flight monitor                  folding
 //!          config     index_id   random        stats
 //!
 //!          the table             beside it     a thread        entries  keys
@@ -59,7 +59,7 @@
 //!
 //! | module | idea |
 //! |---|---|
-//! | `word`, `bucket` | a slot is one word; seven slots and their counters are a line |
+//! | `pointer`, `bucket` | an address of 48 bits; a slot is one word, seven of them and their counters are a line |
 //! | `config`, `index_id`, `random` | what can be chosen; an index's number at a shared table; cheap random numbers |
 //! | `lines`, `log_table`, `slb` | memory by lines; the paper's two tables, and who may enter |
 //! | `stripes` | the protocol that keeps the table equal to the index: read this page first |
@@ -67,7 +67,7 @@
 //! | `stats` | what is counted, by each thread for itself |
 //! | `monitor` | off where it does not pay, on again where it does |
 //! | `monitor_sampler` | a thread's trials of that |
-//! | `thread_state` | what a thread keeps while it is not pinned, too: all of these, and what waits to be emitted |
+//! | `thread_state` | what a thread keeps while it is not pinned, too: all of these, and what waits to be admitted |
 //! | `buffer` | a table, its stripes, its monitor and its threads' states together |
 //! | `pinned`, `by_hand` | a thread at a buffer: among others, or with its own guards |
 //! | `shared` | a buffer that only maps get at |
@@ -84,11 +84,11 @@ mod index_id;
 mod lines;
 #[cfg_attr(not(feature = "paper"), allow(dead_code))]
 mod log_table;
+mod pointer;
 mod random;
 mod slb;
 mod stripes;
 mod wide;
-mod word;
 
 #[cfg(not(loom))]
 mod buffer;
@@ -139,10 +139,10 @@ mod loom_tests;
 pub use config::{Admission, Config, CounterPolicy, CreateError};
 pub use index_id::{IndexId, NoIdLeft};
 pub use pages::{MapError, PageKind};
+pub use pointer::Pointer;
 pub use random::Random;
-pub use slb::{Emission, Slb};
+pub use slb::{Insertion, Slb};
 pub use stripes::Ticket;
-pub use word::Pointer;
 
 #[cfg(not(loom))]
 pub use {

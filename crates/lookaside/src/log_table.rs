@@ -1,7 +1,7 @@
 //! The Log Table: how often keys that are not in the Cache Table have been asked for.
 //!
 //! Section 3.3.2 and Figure 6 of the SLB paper. A bucket is a line: fifteen 4-byte hash tags, a circular log, and where
-//! it begins. An emission is appended, over the oldest once the log is full; a key whose tag stands in its log more
+//! it begins. An offer is appended, over the oldest once the log is full; a key whose tag stands in its log more
 //! often than a threshold says is hot. Two keys with one tag make each other look hotter, which hardly ever happens and
 //! costs one wrong admission.
 //!
@@ -18,7 +18,8 @@
 
 use atomics::{AtomicU32, Ordering};
 
-use crate::lines::{Lines, index};
+use crate::bucket::index;
+use crate::lines::Lines;
 
 /// Tags in a bucket.
 pub(crate) const TAGS: usize = 15;
@@ -72,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_remembers_the_last_fifteen_emissions_of_its_keys() {
+    fn a_log_remembers_the_last_fifteen_offers_of_its_keys() {
         let table = table(1);
         let hash = |key: u64| (key + 1) << 32;
         for times in 1..=15 {

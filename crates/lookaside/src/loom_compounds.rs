@@ -1,4 +1,4 @@
-//! Compounds under the model checker: a look and a change under the stripe, beside readers who emit, and one thread
+//! Compounds under the model checker: a look and a change under the stripe, beside readers who admit, and one thread
 //! that makes what several ask for.
 //!
 //! As in `loom_tests` an index is a number: a key's value, and the pointer that it would find; zero for none. But it is
@@ -10,11 +10,11 @@ use loom::sync::Arc;
 use loom::thread;
 
 use crate::Config;
+use crate::pointer::Pointer;
 use crate::random::Random;
 use crate::single_flight::{Boarding, SingleFlight};
 use crate::slb::Slb;
 use crate::stripes::Stripes;
-use crate::word::Pointer;
 
 const HASH: u64 = 7 << 52;
 
@@ -51,7 +51,7 @@ impl World {
         Arc::new(World { table, stripes: Stripes::new().unwrap(), index: AtomicU64::new(value) })
     }
 
-    /// The value by the table, or else by the index, whose answer is emitted; zero if there is none.
+    /// The value by the table, or else by the index, whose answer is admitted; zero if there is none.
     fn get(&self) -> u64 {
         if let Some((_, pointer)) = self.table.find(HASH, |_| true) {
             return pointer.address();

@@ -13,13 +13,13 @@ use loom::thread;
 
 use crate::Config;
 use crate::atomic_table::AtomicTable;
-use crate::bucket::Bucket;
+use crate::bucket::{Bucket, Word};
 use crate::config::CounterPolicy;
+use crate::pointer::Pointer;
 use crate::random::Random;
-use crate::slb::{Emission, Slb};
+use crate::slb::{Insertion, Slb};
 use crate::stripes::Stripes;
 use crate::wide::Words;
-use crate::word::{Pointer, Word};
 
 /// Unlike each other in the bits of their tags, and alike in all others.
 const HASH: u64 = 7 << 52;
@@ -49,7 +49,7 @@ fn check(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     assert!(explored >= 50, "only {explored} executions explored");
 }
 
-/// What a pointer points to: written before it is emitted, read by whoever finds it.
+/// What a pointer points to: written before it is admitted, read by whoever finds it.
 #[derive(Default)]
 struct Entry(UnsafeCell<u64>);
 
@@ -100,12 +100,12 @@ fn a_slot_is_found_whole_and_what_it_points_to_is_there() {
     });
 }
 
-/// An entry is made, and emitted; who finds it in the table sees it as it was made.
+/// An entry is made, and admitted; who finds it in the table sees it as it was made.
 #[test]
 fn entries_are_there_before_they_are_found_in_the_cache_table() {
     check(3, || {
         let world = Arc::new((slb(), [Entry::default(), Entry::default(), Entry::default()]));
-        let emitter = thread::spawn({
+        let admitter = thread::spawn({
             let world = world.clone();
             move || {
                 let outcomes = [1, 2].map(|number| {
@@ -120,7 +120,7 @@ fn entries_are_there_before_they_are_found_in_the_cache_table() {
                 assert_eq!(world.1[found.address() as usize].read(), found.address());
             }
         }
-        assert_eq!(emitter.join().unwrap(), Emission::Admitted);
+        assert_eq!(admitter.join().unwrap(), Insertion::Admitted);
         let found = world.0.hit(HASH, &Random::new(0), |found| found == pointer(2));
         assert!(found.is_some());
     });
@@ -261,7 +261,7 @@ impl World {
         found
     }
 
-    /// A lookup as the map makes it: what the table has, or what the index has, which is then emitted.
+    /// A lookup as the map makes it: what the table has, or what the index has, which is then admitted.
     fn look(&self) -> u64 {
         if let Some(found) = self.table.hit(HASH, &Random::new(0), |_| true) {
             return found.address();
@@ -302,8 +302,8 @@ impl World {
     }
 }
 
-/// A miss finds the entry; before it emits it, a write removes or replaces it.
-fn emission_against_write(next: u64) {
+/// A miss finds the entry; before it admits it, a write removes or replaces it.
+fn offer_against_write(next: u64) {
     check(3, move || {
         let world = World::new(slb());
         let writer = thread::spawn({
@@ -322,16 +322,16 @@ fn emission_against_write(next: u64) {
 }
 
 #[test]
-fn an_entry_that_is_removed_is_not_emitted_again() {
-    emission_against_write(0);
+fn an_entry_that_is_removed_is_not_admitted_again() {
+    offer_against_write(0);
 }
 
 #[test]
-fn an_entry_that_is_replaced_is_not_emitted_again() {
-    emission_against_write(2);
+fn an_entry_that_is_replaced_is_not_admitted_again() {
+    offer_against_write(2);
 }
 
-/// It is in the table already; a second thread emits it anew while it is replaced.
+/// It is in the table already; a second thread admits it anew while it is replaced.
 #[test]
 fn an_update_leaves_the_new_entry_or_none() {
     check(2, || {
@@ -355,7 +355,7 @@ fn an_update_leaves_the_new_entry_or_none() {
 }
 
 #[test]
-fn two_who_emit_the_same_put_it_in_once() {
+fn two_who_admit_the_same_put_it_in_once() {
     check(3, || {
         let world = World::new(slb());
         let other = thread::spawn({
@@ -371,7 +371,7 @@ fn two_who_emit_the_same_put_it_in_once() {
 }
 
 #[test]
-fn two_who_emit_against_one_who_writes() {
+fn two_who_admit_against_one_who_writes() {
     check(2, || {
         let world = World::new(slb());
         let threads = [
@@ -410,7 +410,7 @@ fn a_ticket_does_not_outlive_two_writes() {
 
 /// The paper's way beside the tickets': whoever holds the stripe is alone.
 #[test]
-fn the_papers_lock_keeps_out_writes_and_emissions() {
+fn the_papers_lock_keeps_out_writes_and_offers() {
     check(2, || {
         let world = World::new(slb());
         let alone = Arc::new(Entry::default());
@@ -472,7 +472,7 @@ fn a_hit_does_not_bring_back_what_a_write_clears() {
 fn a_pointer_is_forgotten_among_others_of_its_bucket() {
     check(2, || {
         let table = Arc::new(slb());
-        assert_eq!(table.insert(HASH, pointer(1), &Random::new(0)), Emission::Admitted);
+        assert_eq!(table.insert(HASH, pointer(1), &Random::new(0)), Insertion::Admitted);
         let other = thread::spawn({
             let table = table.clone();
             move || {
@@ -486,7 +486,7 @@ fn a_pointer_is_forgotten_among_others_of_its_bucket() {
         let outcome = other.join().unwrap();
         assert!(table.hit(HASH, &Random::new(0), |_| true).is_none());
         let there = table.hit(OTHER, &Random::new(0), |_| true);
-        assert_eq!(there.is_some(), outcome != Emission::Contended);
+        assert_eq!(there.is_some(), outcome != Insertion::Contended);
         assert_eq!(table.occupancy(), usize::from(there.is_some()));
     });
 }
@@ -498,7 +498,7 @@ fn the_number_of_filled_slots_is_right_in_the_end() {
         let config = Config::paper(64).counters(CounterPolicy::Never).log_ratio(1);
         let table = Arc::new(Slb::new(&config).unwrap());
         for number in 1..7 {
-            assert_eq!(table.insert(OTHER, pointer(number), &Random::new(0)), Emission::Admitted);
+            assert_eq!(table.insert(OTHER, pointer(number), &Random::new(0)), Insertion::Admitted);
         }
         let other = thread::spawn({
             let table = table.clone();
@@ -506,7 +506,7 @@ fn the_number_of_filled_slots_is_right_in_the_end() {
         });
         let cleared = table.clear(HASH);
         let outcome = other.join().unwrap();
-        assert_eq!(outcome, Emission::Admitted);
+        assert_eq!(outcome, Insertion::Admitted);
         let full = cleared == 0;
         assert_eq!(table.occupancy(), 6 + usize::from(full));
         // A full table throttles: it does not want what has never been logged.
@@ -519,9 +519,9 @@ fn the_number_of_filled_slots_is_right_after(ends: fn(&Slb, usize), filled: usiz
     check(2, move || {
         let config = Config::paper(64).counters(CounterPolicy::Never).log_ratio(1);
         let table = Arc::new(Slb::new(&config).unwrap());
-        assert_eq!(table.insert(HASH, pointer(9), &Random::new(0)), Emission::Admitted);
+        assert_eq!(table.insert(HASH, pointer(9), &Random::new(0)), Insertion::Admitted);
         for number in 1..6 {
-            assert_eq!(table.insert(OTHER, pointer(number), &Random::new(0)), Emission::Admitted);
+            assert_eq!(table.insert(OTHER, pointer(number), &Random::new(0)), Insertion::Admitted);
         }
         let other = thread::spawn({
             let table = table.clone();
@@ -530,7 +530,7 @@ fn the_number_of_filled_slots_is_right_after(ends: fn(&Slb, usize), filled: usiz
         let (cleared, kept) = table.vacate(HASH);
         assert_eq!(cleared, 1);
         ends(&table, kept.unwrap());
-        assert_eq!(other.join().unwrap(), Emission::Admitted);
+        assert_eq!(other.join().unwrap(), Insertion::Admitted);
         assert_eq!(table.occupancy(), filled);
         assert_eq!(table.wants(1, &Random::new(0)), filled < table.capacity());
     });
@@ -581,7 +581,7 @@ impl Replaceable {
     }
 }
 
-/// Whichever table it was emitted into: who clears it under the stripe sees that one, if anybody will.
+/// Whichever table it was admitted into: who clears it under the stripe sees that one, if anybody will.
 #[test]
 fn what_a_write_removes_while_the_table_is_replaced_is_not_found_after_it() {
     check(2, || {
@@ -590,7 +590,7 @@ fn what_a_write_removes_while_the_table_is_replaced_is_not_found_after_it() {
             stripes: Stripes::new().unwrap(),
             index: AtomicU64::new(1),
         });
-        let emitter = thread::spawn({
+        let admitter = thread::spawn({
             let world = world.clone();
             move || world.look_up()
         });
@@ -601,7 +601,7 @@ fn what_a_write_removes_while_the_table_is_replaced_is_not_found_after_it() {
         world.remove();
         let found = |world: &Replaceable| world.now().hit(HASH, &Random::new(0), |_| true);
         assert_eq!(found(&world), None, "the one who removed it");
-        emitter.join().unwrap();
+        admitter.join().unwrap();
         let replaced = resizer.join().unwrap();
         assert_eq!(found(&world), None, "and everyone");
         // SAFETY: nobody looks at it any more.

@@ -9,13 +9,28 @@
 //!     +---- Buffer: pointers to the hot ones, found by hash
 //! ```
 //!
-//! A lookup asks the table first; a hit compares the full key and is done. A miss takes a ticket, asks the index, and
-//! emits what it found. Values change by replacement only: a write clears the table, changes the index, and lets go of
-//! the old entry, all under the stripe of its key ([`crate::stripes`]), so writes of one key happen one after the other
-//! whatever the index does. Where the table has the key, and the index takes part, a write does without the index
-//! ([`Store::SUCCESSION`](crate::index::Store::SUCCESSION)). A value of atomics, or with a lock in it, can also be
-//! changed where it is found: neither table nor index take notice, and where the table has the key, that is as fast as
-//! a lookup.
+//! A lookup asks the table first; a hit compares the full key and is done. What it does stands in four files:
+//!
+//! ```text
+//!    MapRef::get                           hash the key; is what has this hash of this key?   map
+//!     +-- ThreadState::uses_table          is the table to be asked? Counts the lookup        thread_state
+//!     +-- ThreadState::find_on_account     counts a miss; what is no miss is a hit            thread_state
+//!          +-- HitLines::hit               the line of the hash                               slb
+//!               +-- Bucket::hit            slot after slot; warms the one that was hit        bucket
+//! ```
+//!
+//! Between them are four that only hand on, and change for reasons of their own: [`Hashing`] calls the hasher,
+//! [`Pinned`] says which thread's state that is, and which table, which `AtomicTable` loads, and [`Found`] is where a
+//! pointer leads. `OwnedMap` has the state and the table itself. The monitor is not on the way: it says once for many
+//! lookups whether they ask, in two numbers of the state. Nor are the stripes, random numbers, the index and what sums
+//! up the counts: only a miss, a full counter, and who asks for counts come there.
+//!
+//! A miss takes a ticket, asks the index, and admits what it found. Values change by replacement only: a write clears
+//! the table, changes the index, and lets go of the old entry, all under the stripe of its key ([`crate::stripes`]), so
+//! writes of one key happen one after the other whatever the index does. Where the table has the key, and the index
+//! takes part, a write does without the index ([`Store::SUCCESSION`](crate::index::Store::SUCCESSION)). A value of
+//! atomics, or with a lock in it, can also be changed where it is found: neither table nor index take notice, and where
+//! the table has the key, that is as fast as a lookup.
 //!
 //! A [`MapRef`] pins the buffer once for as many lookups as one likes: that is what a hit does not pay. What is removed
 //! meanwhile is freed after it has gone, or has been [refreshed](MapRef::refresh). A map that is dropped frees all of
@@ -74,7 +89,7 @@ impl Reclaim for Buffer {
     unsafe fn forget(&self, dead: Dead) {
         // SAFETY: freed below at the earliest. Who saw a handle of it was pinned, and has left.
         unsafe { dead.pointers() }.for_each(|pointer| Buffer::forget(self, dead.hash, pointer));
-        // SAFETY: nobody has a handle, and whoever was about to emit it has left; it is in no table any more, and
+        // SAFETY: nobody has a handle, and whoever was about to admit it has left; it is in no table any more, and
         // whoever read it there will have left when this runs. Once. Entries are `Send` and `'static`.
         unsafe { self.collector.retire(dead.object(), std::ptr::null(), dead.free) };
     }
@@ -117,8 +132,8 @@ pub struct Map<K: 'static, V: 'static, I = RwLock<Ordered<K, V>>, S = RandomStat
     /// Dropped behind the index.
     _departed: Departed<K, V>,
     hashing: Hashing<S>,
-    mark: IndexId,
-    /// Whether hashes are neither mixed nor marked: one question, where most maps have nothing to do.
+    id: IndexId,
+    /// Whether hashes are neither mixed nor given an id: one question, where most maps have nothing to do.
     hashes_as_is: bool,
     buffer: SharedBuffer,
     reclaimer: Arc<Reclaimer>,
@@ -165,7 +180,7 @@ impl<K, V, I, S> Map<K, V, I, S> {
         buffer: &SharedBuffer,
         hasher: impl IntoHashing<Hasher = S>,
     ) -> Result<Self, NoIdLeft> {
-        let (mark, buffer) = (buffer.0.index_id()?, buffer.clone());
+        let (id, buffer) = (buffer.0.index_id()?, buffer.clone());
         let reclaimer = Reclaimer::of(Arc::clone(&buffer.0) as Arc<dyn Reclaim>, true);
         let present = Present::at(&buffer.0);
         let (ending, departed) = ends(&reclaimer);
@@ -174,9 +189,9 @@ impl<K, V, I, S> Map<K, V, I, S> {
             _ending: ending,
             index,
             _departed: departed,
-            hashes_as_is: !hashing.mixes() && mark.is_alone(),
+            hashes_as_is: !hashing.mixes() && id.is_alone(),
             hashing,
-            mark,
+            id,
             buffer,
             reclaimer,
             entries: Entries::default(),
@@ -188,7 +203,7 @@ impl<K, V, I, S> Map<K, V, I, S> {
     #[must_use]
     #[inline(always)]
     pub fn pin(&self) -> MapRef<'_, K, V, I, S> {
-        MapRef { map: self, visit: self.buffer.0.pinned() }
+        MapRef { map: self, pinned: self.buffer.0.pinned() }
     }
 
     /// The table in front: for its size, its monitor and its counts.
@@ -233,7 +248,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
     #[inline(always)]
     fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u64 {
         let hash = self.hashing.hash_as_is(key);
-        if self.hashes_as_is { hash } else { self.mark.on(self.hashing.even(hash)) }
+        if self.hashes_as_is { hash } else { self.id.on(self.hashing.even(hash)) }
     }
 
     /// A new entry of this map, that nobody knows of.
@@ -267,14 +282,14 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
 /// Long-lived ones hold back the memory of what others remove: refresh them now and then.
 pub struct MapRef<'m, K: 'static, V: 'static, I = RwLock<Ordered<K, V>>, S = RandomState> {
     map: &'m Map<K, V, I, S>,
-    visit: Pinned<'m>,
+    pinned: Pinned<'m>,
 }
 
 impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     /// Lets go of what was found, so that what others removed can be freed. While this thread has
     /// another reader of a map behind the same buffer, that holds it still.
     pub fn refresh(&mut self) {
-        self.visit.refresh();
+        self.pinned.refresh();
     }
 
     #[inline(always)]
@@ -293,8 +308,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     /// table.
     #[must_use]
     pub fn hottest(&self, most: usize) -> Vec<(&K, &V, u8)> {
-        let hottest = self.map.buffer.0.hottest(most, self.map.mark).into_iter();
-        // SAFETY: as in `look`: this map's mark, and pinned before the table was read.
+        let hottest = self.map.buffer.0.hottest(most, self.map.id).into_iter();
+        // SAFETY: as in `look`: this map's id, and pinned before the table was read.
         let found = hottest.map(|(pointer, degrees)| (unsafe { Found::<K, V>::at(pointer) }, degrees));
         found.map(|(found, degrees)| (found.key(), found.value(), degrees)).collect()
     }
@@ -316,13 +331,13 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         I: Find<Q, K, V>,
     {
         // A hit is inlined, and nothing else is: the fewer instructions, the more lookups wait for memory at once.
-        if !self.visit.uses_table(1) {
+        if !self.pinned.uses_table(1) {
             return self.search(key);
         }
         let hash = self.hash(key);
         match self.look(hash, key) {
             Some(found) => Some(found),
-            None => self.search_and_emit(key, hash),
+            None => self.search_and_admit(key, hash),
         }
     }
 
@@ -336,14 +351,14 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     }
 
     #[inline(never)]
-    fn search_and_emit<Q>(&self, key: &Q, hash: u64) -> Option<Found<'_, K, V>>
+    fn search_and_admit<Q>(&self, key: &Q, hash: u64) -> Option<Found<'_, K, V>>
     where
         Q: ?Sized,
         I: Find<Q, K, V>,
     {
-        let ticket = self.visit.ticket(hash);
+        let ticket = self.pinned.ticket(hash);
         let found = self.map.index.find(key, &self.token())?;
-        self.emit(&ticket, hash, found);
+        self.admit(&ticket, hash, found);
         Some(found)
     }
 
@@ -364,7 +379,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     where
         Q: Equivalent<K> + ?Sized,
     {
-        // SAFETY, here and below: the table holds pointers of entries, of this type under this mark; they are freed
+        // SAFETY, here and below: the table holds pointers of entries, of this type under this id; they are freed
         // only after all have left who were pinned when they could be read there.
         let holds = |pointer| {
             // SAFETY: as above.
@@ -372,16 +387,16 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
             key.equivalent(found.key())
         };
         // SAFETY: as above.
-        self.visit.find_on_account(hash, holds).map(|pointer| unsafe { Found::at(pointer) })
+        self.pinned.find_on_account(hash, holds).map(|pointer| unsafe { Found::at(pointer) })
     }
 
     #[inline]
-    fn emit(&self, ticket: &Ticket, hash: u64, found: Found<'_, K, V>) {
+    fn admit(&self, ticket: &Ticket, hash: u64, found: Found<'_, K, V>) {
         // An index that lies may find an entry of another hash. It would be forgotten where it is not.
         if found.is_of(hash)
             && let Some(pointer) = found.pointer()
         {
-            self.visit.emit_soon(ticket, hash, pointer);
+            self.pinned.admit_soon(ticket, hash, pointer);
         }
     }
 
@@ -397,7 +412,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     {
         assert_eq!(keys.len(), values.len(), "one answer a key");
         for (keys, values) in keys.chunks(GROUP).zip(values.chunks_mut(GROUP)) {
-            if self.visit.uses_table(keys.len() as u32) {
+            if self.pinned.uses_table(keys.len() as u32) {
                 self.get_group(keys, values);
             } else {
                 // An index that lies may leave a key out, or name one that there is not.
@@ -416,7 +431,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         I: Find<Q, K, V>,
     {
         // Loaded once: nothing that follows an acquiring load can be kept in a register from before it.
-        let lines = self.visit.table().lines();
+        let lines = self.pinned.table().lines();
         let mut hashes = [0; GROUP];
         for (&key, hash) in keys.iter().zip(&mut hashes) {
             *hash = self.hash(key);
@@ -435,7 +450,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
             same
         };
         let search = |missed: &[usize]| self.search_missed(keys, &hashes, missed, values);
-        self.visit.find_group(&hashes[..keys.len()], prefetch::<K, V>, hit, search);
+        self.pinned.find_group(&hashes[..keys.len()], prefetch::<K, V>, hit, search);
     }
 
     /// Asks the index for those keys of a group that the table did not have.
@@ -453,7 +468,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         let mut tickets = [const { None }; GROUP];
         for ((&i, key), ticket) in missed.iter().zip(&mut sought).zip(&mut tickets) {
             *key = keys[i];
-            *ticket = Some(self.visit.ticket(hashes[i]));
+            *ticket = Some(self.pinned.ticket(hashes[i]));
         }
         let mut found = [None; GROUP];
         // Offered to the table when the index has done: their atomic exchanges would wait for its loads.
@@ -463,7 +478,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         for ((&i, found), ticket) in missed.iter().zip(found).zip(&tickets) {
             values[i].set(found.map(Found::value));
             if let (Some(found), Some(ticket)) = (found, ticket) {
-                self.emit(ticket, hashes[i], found);
+                self.admit(ticket, hashes[i], found);
             }
         }
     }
@@ -473,6 +488,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     /// # Panics
     /// If the key's `Eq`, or its order or hash where the index asks for them, writes to the map: the write is under
     /// way.
+    #[doc(alias = "swap")]
     pub fn insert(&self, key: K, value: V) -> Option<Removed<K, V>>
     where
         K: Hash + Eq,
@@ -481,7 +497,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         self.may_write();
         let hash = self.hash(&key);
         // Its line comes while the entry is made.
-        self.visit.prefetch(hash);
+        self.pinned.prefetch(hash);
         let draft = Draft::new(key, value, hash, &self.map.reclaimer);
         let (write, known) = self.write_over(hash, draft.key());
         self.store(hash, draft, write, known, |_| {}).map(Removed)
@@ -549,14 +565,14 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         I: SharedStore<K, V>,
     {
         if !(I::SUCCESSION && may_stay::<V>()) {
-            return (self.visit.write(hash), None);
+            return (self.pinned.write(hash), None);
         }
         // On its way while the stripe is taken.
-        if let Some((_, pointer)) = self.visit.peek(hash) {
+        if let Some((_, pointer)) = self.pinned.peek(hash) {
             prefetch_to_succeed::<K, V>(pointer);
         }
         let mut known = None;
-        let write = self.visit.write_over(hash, |pointer| {
+        let write = self.pinned.write_over(hash, |pointer| {
             // SAFETY: as in `look`.
             let found = unsafe { Found::<K, V>::at(pointer) };
             let same = found.key() == key && found.is_of(hash);
@@ -580,13 +596,13 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     ) -> Result<Handle<K, V>, Draft<K, V>> {
         let Some(known) = known else { return Err(draft) };
         let pointer = draft.pointer();
-        // SAFETY: found by the write, of whose hash both are, and of this map by the mark. Readers have pinned the
+        // SAFETY: found by the write, of whose hash both are, and of this map by the id. Readers have pinned the
         // buffer; users get what is given back as a `Removed`.
-        let old = unsafe { known.succeed(draft, write.capacity(), Some(&self.visit.guard().0)) }?;
+        let old = unsafe { known.succeed(draft, write.capacity(), Some(&self.pinned.guard().0)) }?;
         if let Some(pointer) = pointer {
             write.put(pointer);
         }
-        self.visit.succeeded();
+        self.pinned.succeeded();
         Ok(old)
     }
 
@@ -598,7 +614,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         // neither will another handle be made.
         unsafe {
             let newest = old.successor(hash, &self.map.reclaimer);
-            old.forgotten(hash, &self.map.reclaimer, &self.visit.guard().0);
+            old.forgotten(hash, &self.map.reclaimer, &self.pinned.guard().0);
             newest
         }
     }
@@ -611,7 +627,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     {
         self.may_write();
         let hash = self.hash(key);
-        let write = self.visit.write(hash);
+        let write = self.pinned.write(hash);
         let old = self.map.index.remove(key);
         let newest = self.gave_back(old.as_ref(), hash, &write);
         drop(write);
@@ -622,7 +638,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     /// that lets entries go when it is full.
     pub fn forget<Q: Hash + ?Sized>(&self, key: &Q) {
         self.may_write();
-        drop(self.visit.write(self.hash(key)));
+        drop(self.pinned.write(self.hash(key)));
     }
 
     /// The entries of the keys in a range, in the index's order, as from the standard library's maps; none where the

@@ -110,7 +110,6 @@ pub(crate) struct Lookups {
 
 impl Lookups {
     /// One call; more than [`BLOCK`] count as so many.
-    #[inline(always)]
     pub(crate) fn of_call(number: u32) -> Lookups {
         Lookups { number, call: Call::of(number) }
     }
@@ -120,8 +119,7 @@ impl Lookups {
         Lookups { number: BLOCK, call: Call::of(first) }
     }
 
-    #[inline(always)]
-    fn number(self) -> u64 {
+    pub(crate) fn number(self) -> u64 {
         u64::from(self.number.min(BLOCK))
     }
 }
@@ -131,9 +129,6 @@ impl Lookups {
 pub(crate) struct MonitorSampler {
     /// Whether the lookups of the block, or of a part of it, ask the table.
     asks: Cell<bool>,
-    /// Lookups so far, of those that ask and of those that do not, at which the part ends.
-    asked_end: Cell<u64>,
-    passed_end: Cell<u64>,
     /// Lookups of both kinds before the part.
     before: Cell<u64>,
     phase: Cell<Phase>,
@@ -179,8 +174,6 @@ impl MonitorSampler {
     pub(crate) fn new() -> MonitorSampler {
         MonitorSampler {
             asks: Cell::new(true),
-            asked_end: Cell::new(0),
-            passed_end: Cell::new(0),
             before: Cell::new(0),
             phase: Cell::new(Phase::Decided),
             behind: Cell::new(SHORTEST * BLOCK),
@@ -200,39 +193,6 @@ impl MonitorSampler {
         }
     }
 
-    /// Whether the next lookups are to ask the table; counts them. `filled` is how many free slots this thread has
-    /// filled so far, of the table's `capacity`.
-    pub(crate) fn uses_table(
-        &self,
-        tally: &Tally,
-        lookups: Lookups,
-        monitor: &Monitor,
-        filled: &Cell<u64>,
-        capacity: impl Fn() -> usize,
-    ) -> bool {
-        match self.take(tally, lookups) {
-            Some(asks) => asks,
-            None => self.next_block(tally, lookups, monitor, filled.get(), capacity),
-        }
-    }
-
-    /// Counts these lookups, all of one call, and says whether they ask; `None` if there is no room for them in the
-    /// part.
-    #[inline(always)]
-    pub(crate) fn take(&self, tally: &Tally, lookups: Lookups) -> Option<bool> {
-        let asked = tally.asked.get() + lookups.number();
-        if asked <= self.asked_end.get() {
-            tally.asked.set(asked);
-            return Some(true);
-        }
-        let passed = tally.passed.get() + lookups.number();
-        if passed <= self.passed_end.get() {
-            tally.passed.set(passed);
-            return Some(false);
-        }
-        None
-    }
-
     /// Lookups of the part so far.
     fn done(&self, tally: &Tally) -> u64 {
         tally.asked.get() + tally.passed.get() - self.before.get()
@@ -246,8 +206,10 @@ impl MonitorSampler {
         }
     }
 
+    /// There was no room for these lookups in the block: whether they are to ask the table, as the first of another.
+    /// Counts them. `filled` is how many free slots this thread has filled so far, of the table's `capacity`.
     #[cold]
-    fn next_block(
+    pub(crate) fn next_block(
         &self,
         tally: &Tally,
         lookups: Lookups,
@@ -268,7 +230,9 @@ impl MonitorSampler {
             }
         }
         self.start_part(tally, lookups, monitor);
-        self.take(tally, lookups) == Some(true)
+        let asks = self.asks.get();
+        (if asks { &tally.asked } else { &tally.passed }).add(lookups.number());
+        asks
     }
 
     /// Nobody watches, or another table is there, of which nothing is known.
@@ -341,8 +305,8 @@ impl MonitorSampler {
         let (asked, passed) = (tally.asked.get(), tally.passed.get());
         self.asks.set(asks);
         self.before.set(asked + passed);
-        self.asked_end.set(if asks { asked + lookups } else { asked });
-        self.passed_end.set(if asks { passed } else { passed + lookups });
+        tally.asked_end.set(if asks { asked + lookups } else { asked });
+        tally.passed_end.set(if asks { passed } else { passed + lookups });
     }
 
     /// What comes behind the phase that has passed, and for how many blocks.

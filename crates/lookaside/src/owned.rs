@@ -33,10 +33,10 @@ use crate::hashing::{Hashing, IntoHashing, hash_of};
 use crate::index::{Discard, Find, Ordered, Scan, Store};
 use crate::index_id::IndexId;
 use crate::monitor::Verdict;
+use crate::pointer::Pointer;
 use crate::slb::{HitLines, Slb};
 use crate::stats::Counts;
 use crate::thread_state::{GROUP, ThreadState};
-use crate::word::Pointer;
 use crate::words::range as range_of;
 
 /// Where the dead wait, until there is no map any more.
@@ -159,16 +159,7 @@ impl<K, V, I, S> OwnedMap<K, V, I, S> {
     /// Whether the next so many lookups are to ask the table.
     #[inline(always)]
     fn uses_table(&self, lookups: u32) -> bool {
-        match self.state.uses_table(lookups) {
-            Some(uses) => uses,
-            None => self.next_block(lookups),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn next_block(&self, lookups: u32) -> bool {
-        self.state.next_block(lookups, &self.buffer().monitor, || self.table().capacity())
+        self.state.uses_table(lookups, &self.buffer().monitor, || self.table().capacity())
     }
 
     /// Clears the table for a write; how many slots.
@@ -314,7 +305,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         let hash = hash_of(&self.hashing, key);
         match self.look(hash, key) {
             Some(found) => Some(found),
-            None => self.search_and_emit(key, hash),
+            None => self.search_and_admit(key, hash),
         }
     }
 
@@ -328,13 +319,13 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
     }
 
     #[inline(never)]
-    fn search_and_emit<Q>(&self, key: &Q, hash: u64) -> Option<Found<'_, K, V>>
+    fn search_and_admit<Q>(&self, key: &Q, hash: u64) -> Option<Found<'_, K, V>>
     where
         Q: ?Sized,
         I: Find<Q, K, V>,
     {
         let found = self.index().find(key, &self.token())?;
-        self.emit(hash, found);
+        self.admit(hash, found);
         Some(found)
     }
 
@@ -366,12 +357,12 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         Some(unsafe { Found::at(pointer) })
     }
 
-    fn emit(&self, hash: u64, found: Found<'_, K, V>) {
-        // As in `MapRef::emit`.
+    fn admit(&self, hash: u64, found: Found<'_, K, V>) {
+        // As in `MapRef::admit`.
         if found.is_of(hash)
             && let Some(pointer) = found.pointer()
         {
-            self.state.emit_alone(self.table(), hash, pointer);
+            self.state.admit_alone(self.table(), hash, pointer);
         }
     }
 
@@ -412,7 +403,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         }
         let values = &Cell::from_mut(values).as_slice_of_cells()[..keys.len()];
         let hit = |i: usize, pointer| {
-            // SAFETY: as in `look`. Emissions may throw out what was peeked at, but free nothing.
+            // SAFETY: as in `look`. Offers may throw out what was peeked at, but free nothing.
             let found = unsafe { Found::<K, V>::at(pointer) };
             // SAFETY: `find_group` numbers the hashes, of which there are as many as keys, and as values.
             let (key, value) = unsafe { (keys.get_unchecked(i), values.get_unchecked(i)) };
@@ -448,7 +439,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         for (&i, found) in missed.iter().zip(found) {
             values[i].set(found.map(Found::value));
             if let Some(found) = found {
-                self.emit(hashes[i], found);
+                self.admit(hashes[i], found);
             }
         }
     }

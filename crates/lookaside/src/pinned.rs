@@ -1,14 +1,14 @@
-//! A thread's visit to a buffer that others visit, too: pinned, it finds and emits, and what it finds stays while it
+//! A thread's visit to a buffer that others visit, too: pinned, it finds and admits, and what it finds stays while it
 //! lasts.
 //!
 //! What a thread keeps for a buffer ([`ThreadState`]) lies in its record at the buffer's collector: whoever has pinned
 //! has found it. So a visit is no more than a pin, and one of a single lookup costs little.
 
 use crate::buffer::{Buffer, Guard, Write};
+use crate::pointer::Pointer;
 use crate::slb::Slb;
 use crate::stripes::Ticket;
 use crate::thread_state::{GROUP, ThreadState};
-use crate::word::Pointer;
 
 /// A thread at a buffer, which it has pinned.
 #[derive(Debug)]
@@ -57,7 +57,7 @@ impl<'b> Pinned<'b> {
     /// refresh, if nobody holds it, or where that is much at the first.
     #[inline]
     pub fn refresh(&mut self) {
-        self.emit_waiting();
+        self.admit_waiting();
         self.thread_state().heed(&self.buffer.monitor);
         self.guard.refresh();
     }
@@ -68,16 +68,7 @@ impl<'b> Pinned<'b> {
     #[inline(always)]
     #[must_use]
     pub fn uses_table(&self, lookups: u32) -> bool {
-        match self.thread_state().uses_table(lookups) {
-            Some(uses) => uses,
-            None => self.next_block(lookups),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn next_block(&self, lookups: u32) -> bool {
-        self.thread_state().next_block(lookups, &self.buffer.monitor, || self.table().capacity())
+        self.thread_state().uses_table(lookups, &self.buffer.monitor, || self.table().capacity())
     }
 
     #[inline(always)]
@@ -87,7 +78,7 @@ impl<'b> Pinned<'b> {
         unsafe { self.buffer.table.load() }
     }
 
-    /// The pointer emitted with this hash that `accept` takes, if the table has it.
+    /// The pointer admitted with this hash that `accept` takes, if the table has it.
     #[inline(always)]
     pub fn find(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
         self.thread_state().find(self.table(), hash, accept)
@@ -141,40 +132,40 @@ impl<'b> Pinned<'b> {
 
     /// Offers what the index gave. Dropped if a write of the stripe has begun since the ticket was taken.
     #[inline]
-    pub fn emit(&self, ticket: &Ticket, hash: u64, pointer: Pointer) {
+    pub fn admit(&self, ticket: &Ticket, hash: u64, pointer: Pointer) {
         let stripes = &self.buffer.stripes;
-        self.thread_state().emit(self.table(), hash, |put| stripes.with_ticket(ticket, put), pointer);
+        self.thread_state().admit(self.table(), hash, |put| stripes.with_ticket(ticket, put), pointer);
     }
 
-    /// As [`Pinned::emit`], but done together with others, at the latest when the visit ends or is refreshed. Each
-    /// emission takes words by atomic exchanges, and each of those waits for every load before it: together they wait
+    /// As [`Pinned::admit`], but done together with others, at the latest when the visit ends or is refreshed. Each
+    /// offer takes words by atomic exchanges, and each of those waits for every load before it: together they wait
     /// once.
     #[inline]
-    pub fn emit_soon(&self, ticket: &Ticket, hash: u64, pointer: Pointer) {
+    pub fn admit_soon(&self, ticket: &Ticket, hash: u64, pointer: Pointer) {
         if self.thread_state().let_wait(ticket.number(), hash, pointer) {
-            self.emit_waiting();
+            self.admit_waiting();
         }
     }
 
     #[inline(always)]
-    fn emit_waiting(&self) {
+    fn admit_waiting(&self) {
         if self.thread_state().lets_wait() {
-            self.emit_all();
+            self.admit_all();
         }
     }
 
     #[inline(never)]
-    fn emit_all(&self) {
+    fn admit_all(&self) {
         for (ticket, hash, pointer) in self.thread_state().waiting() {
-            self.emit(&Ticket::numbered(hash, ticket), hash, pointer);
+            self.admit(&Ticket::numbered(hash, ticket), hash, pointer);
         }
     }
 
     /// Begins a write: see [`Buffer::write`].
     #[inline]
     pub fn write(&self, hash: u64) -> Write<'_> {
-        // Its own writes would void the tickets: a key that is read and written in turn would never be emitted.
-        self.emit_waiting();
+        // Its own writes would void the tickets: a key that is read and written in turn would never be admitted.
+        self.admit_waiting();
         // SAFETY: as in `table`.
         #[allow(unsafe_code)]
         self.counted(unsafe { self.buffer.write(hash) })
@@ -183,7 +174,7 @@ impl<'b> Pinned<'b> {
     /// As [`Pinned::write`]; before it clears the table, `accept` is shown what that has, as by [`Pinned::find`].
     #[inline]
     pub(crate) fn write_over(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Write<'_> {
-        self.emit_waiting();
+        self.admit_waiting();
         // SAFETY: as in `table`.
         #[allow(unsafe_code)]
         self.counted(unsafe { self.buffer.write_over(hash, accept) })
@@ -208,6 +199,6 @@ impl Drop for Pinned<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         // While still pinned: what was found is there.
-        self.emit_waiting();
+        self.admit_waiting();
     }
 }

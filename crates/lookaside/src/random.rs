@@ -1,4 +1,4 @@
-//! Cheap random numbers for decisions that nobody can profit from guessing: which emission is sampled, which counter is
+//! Cheap random numbers for decisions that nobody can profit from guessing: which offer is sampled, which counter is
 //! lowered. A Weyl sequence, mixed by one multiplication: six instructions, which matters where a hit has seventy.
 //! One thread owns it.
 

@@ -5,11 +5,11 @@
 //!
 //! ```text
 //!   find:   bucket of the hash -> slots with its tag -> full comparison -> warm the slot
-//!   emit:   present? -> room? -> sampled, logged, hot? -> over the coldest of the bucket
+//!   admit:  present? -> room? -> sampled, logged, hot? -> over the coldest of the bucket
 //! ```
 //!
-//! The paper logs 5 % of the emissions and admits the fourth of a key that its log remembers; so a key must be asked
-//! for some eighty times before it enters a full table. The default admits every emission and lets the bucket's
+//! The paper logs 5 % of the offers and admits the fourth of a key that its log remembers; so a key must be asked
+//! for some eighty times before it enters a full table. The default admits every offer and lets the bucket's
 //! counters decide who stays: a newcomer is the next victim unless it is asked for again. It needs no second table, one
 //! line is written a miss instead of one in twenty, and the table is as good as it gets almost as soon as an ideal one
 //! would be. Both are measured in research/experiments/slb-warm-up.toml.
@@ -17,21 +17,21 @@
 use atomics::{AtomicU8, AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 
-use crate::bucket::{Bucket, raise};
+use crate::bucket::{Bucket, SLOTS, Word, line, raise};
 use crate::config::{Admission, Config, CreateError, lines_of};
 use crate::index_id::IndexId;
-use crate::lines::{Lines, line};
+use crate::lines::{self, Lines};
 use crate::log_table::LogTable;
+use crate::pointer::Pointer;
 use crate::random::Random;
-use crate::word::{Pointer, SLOTS, Word};
 
-/// Attempts to change a slot that others are changing, before an emission is dropped.
+/// Attempts to change a slot that others are changing, before an offer is dropped.
 const ATTEMPTS: usize = 4;
 
-/// What became of an emission.
+/// What became of an offer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Emission {
+pub enum Insertion {
     /// Not hot enough, as far as the table knows.
     Refused,
     /// Not a single place in the table was to be had without a fight: another thread was faster.
@@ -48,7 +48,7 @@ pub enum Emission {
 ///
 /// It knows hashes and pointers, and neither keys nor entries: it never follows a pointer and calls no user code but
 /// `accept`, with no lock held. It may forget anything at any time; what it must not do is answer with a pointer that
-/// has been cleared. Calls may come from any number of threads at once. That a pointer is not emitted after its entry
+/// has been cleared. Calls may come from any number of threads at once. That a pointer is not admitted after its entry
 /// has been removed is the affair of [`crate::stripes`].
 ///
 /// # What maps rely on
@@ -64,7 +64,7 @@ pub struct Slb {
     /// A hit counts while its slot's counter is less than this.
     warmest: u32,
     config: Config,
-    /// An emission is logged, or enters, if a random number is below this.
+    /// An offer is logged, or enters, if a random number is below this.
     sampled_below: u64,
 }
 
@@ -117,7 +117,7 @@ struct Log {
     table: LogTable,
     /// What a key must have been logged more often than.
     threshold: usize,
-    /// Slots in use: while some are free, everyone enters. Emissions count what they fill, invalidations what they
+    /// Slots in use: while some are free, everyone enters. Offers count what they fill, invalidations what they
     /// clear. In a line of its own: every hit reads what is beside it.
     filled: CachePadded<AtomicUsize>,
 }
@@ -142,30 +142,20 @@ impl Slb {
             #[cfg(feature = "paper")]
             Admission::Logged { threshold, sampling } => {
                 let size = config.size.saturating_mul(config.log_ratio);
-                let table = LogTable::new(Slb::make(lines_of(size)?, config)?);
+                let table = LogTable::new(lines::map(lines_of(size)?, config.pages)?);
                 let filled = CachePadded::new(AtomicUsize::new(0));
                 (Some(Box::new(Log { table, threshold: threshold.into(), filled })), sampling)
             }
             Admission::Sampled { sampling } => (None, sampling),
         };
         Ok(Slb {
-            buckets: Slb::make(lines_of(config.size)?, config)?,
+            buckets: lines::map(lines_of(config.size)?, config.pages)?,
             log,
             warmest: config.counters.warmest(),
             config: config.clone(),
             // Saturates: a share of one is u64::MAX.
             sampled_below: (sampling * (u64::MAX as f64)) as u64,
         })
-    }
-
-    #[cfg(not(loom))]
-    fn make<L: pages::Zeroed>(lines: usize, config: &Config) -> Result<Lines<L>, CreateError> {
-        Ok(Lines::map(lines, config.pages)?)
-    }
-
-    #[cfg(loom)]
-    fn make<L: Default>(lines: usize, _config: &Config) -> Result<Lines<L>, CreateError> {
-        Ok((0..lines).map(|_| L::default()).collect())
     }
 
     #[inline(always)]
@@ -215,7 +205,7 @@ impl Slb {
         (self.buckets.as_ptr().cast(), self.buckets.len())
     }
 
-    /// A pointer emitted with this hash that `accept` takes, and the slot that it is in; `accept` is asked about each
+    /// A pointer admitted with this hash that `accept` takes, and the slot that it is in; `accept` is asked about each
     /// one whose tag agrees.
     #[inline(always)]
     pub fn find(&self, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<(usize, Pointer)> {
@@ -248,7 +238,7 @@ impl Slb {
         self.lines().prefetch(hash);
     }
 
-    /// Whether an emission with this hash is worth a lock. Counts it as an emission.
+    /// Whether an offer with this hash is worth a lock. Counts it as an offer.
     pub fn wants(&self, hash: u64, random: &Random) -> bool {
         match &self.log {
             // Counted here, before the stripe is locked: the log is a line of its own.
@@ -261,13 +251,13 @@ impl Slb {
     }
 
     /// Puts a wanted pointer in. The caller holds the stripe of `hash`.
-    pub fn insert(&self, hash: u64, pointer: Pointer, random: &Random) -> Emission {
+    pub fn insert(&self, hash: u64, pointer: Pointer, random: &Random) -> Insertion {
         self.insert_by(hash, pointer, random, Bucket::exchange)
     }
 
     /// As [`Slb::insert`], for who is the only one to write: an exchange would wait for all loads before it, those of
     /// the search in the index among them.
-    pub(crate) fn insert_alone(&self, hash: u64, pointer: Pointer, random: &Random) -> Emission {
+    pub(crate) fn insert_alone(&self, hash: u64, pointer: Pointer, random: &Random) -> Insertion {
         self.insert_by(hash, pointer, random, |bucket, slot, _, new| {
             bucket.store(slot, new);
             true
@@ -281,13 +271,13 @@ impl Slb {
         pointer: Pointer,
         random: &Random,
         put: impl Fn(&Bucket, usize, Word, Word) -> bool,
-    ) -> Emission {
+    ) -> Insertion {
         let (bucket, new) = (self.bucket(hash), Word::new(hash, pointer));
         let Config { counters, newcomer, .. } = self.config;
         for _ in 0..ATTEMPTS {
             let words: [Word; SLOTS] = std::array::from_fn(|slot| bucket.load(slot));
             if words.contains(&new) {
-                return Emission::Present;
+                return Insertion::Present;
             }
             let free = words.iter().position(|&word| word == Word::EMPTY);
             let slot = free.unwrap_or_else(|| bucket.coldest(counters, random));
@@ -296,13 +286,13 @@ impl Slb {
                 if old == Word::EMPTY {
                     bucket.welcome(slot, newcomer, counters);
                     self.has_filled();
-                    return Emission::Admitted;
+                    return Insertion::Admitted;
                 }
                 bucket.settle(slot, newcomer, counters);
-                return Emission::Replaced;
+                return Insertion::Replaced;
             }
         }
-        Emission::Contended
+        Insertion::Contended
     }
 
     /// Forgets every pointer that has the tag of this hash: those of all its keys, and perhaps a few others. How many.
@@ -350,7 +340,7 @@ impl Slb {
         }
     }
 
-    /// Forgets this pointer, emitted with this hash.
+    /// Forgets this pointer, admitted with this hash.
     pub fn forget(&self, hash: u64, pointer: Pointer) {
         let (bucket, word) = (self.bucket(hash), Word::new(hash, pointer));
         let slots = bucket.words().filter(|(_, found)| *found == word);
@@ -372,10 +362,10 @@ impl Slb {
     /// The pointers of an index's warmest slots with their temperatures, warmest first, at most `most`. Walks over the
     /// table.
     #[must_use]
-    pub fn hottest(&self, most: usize, mark: IndexId) -> Vec<(Pointer, u8)> {
+    pub fn hottest(&self, most: usize, id: IndexId) -> Vec<(Pointer, u8)> {
         let slots = self.buckets.iter().flat_map(|bucket| {
             let temperatures = bucket.temperatures();
-            let own = bucket.words().filter(move |(_, word)| mark.is_on(word.0));
+            let own = bucket.words().filter(move |(_, word)| id.is_on(word.0));
             own.filter_map(move |(slot, word)| Some((word.pointer()?, temperatures[slot])))
         });
         warmest(slots, most)
@@ -427,8 +417,8 @@ mod tests {
     }
 
     /// As the faces do it.
-    fn emit(table: &Slb, hash: u64, pointer: Pointer, random: &Random) -> Emission {
-        if table.wants(hash, random) { table.insert(hash, pointer, random) } else { Emission::Refused }
+    fn admit(table: &Slb, hash: u64, pointer: Pointer, random: &Random) -> Insertion {
+        if table.wants(hash, random) { table.insert(hash, pointer, random) } else { Insertion::Refused }
     }
 
     fn holds(table: &Slb, hash: u64, pointer: Pointer) -> bool {
@@ -440,12 +430,12 @@ mod tests {
         (0..1000).for_each(|_| assert!(table.hit(hash, random, |_| true).is_some()));
     }
 
-    /// Emits one key after the other until the table is full.
+    /// Admits one key after the other until the table is full.
     fn fill(table: &Slb, random: &Random) -> u64 {
         let mut key = 0;
         while table.in_use() < table.capacity() {
-            let outcome = emit(table, hash(key), pointer(key), random);
-            assert!(outcome != Emission::Refused && outcome != Emission::Contended, "{outcome:?}");
+            let outcome = admit(table, hash(key), pointer(key), random);
+            assert!(outcome != Insertion::Refused && outcome != Insertion::Contended, "{outcome:?}");
             assert!(holds(table, hash(key), pointer(key)), "not throttled while the table is not full");
             key += 1;
         }
@@ -460,7 +450,7 @@ mod tests {
     #[test]
     fn a_hit_that_is_counted_late_costs_nothing_but_warmth() {
         let (table, random) = (Slb::new(&Config::with_size(64)).unwrap(), Random::new(5));
-        assert_eq!(emit(&table, hash(1), pointer(1), &random), Emission::Admitted);
+        assert_eq!(admit(&table, hash(1), pointer(1), &random), Insertion::Admitted);
         let (slot, _) = table.find(hash(1), |_| true).unwrap();
         let warmth = || table.bucket(hash(1)).temperatures()[slot];
         let before = warmth();
@@ -468,7 +458,7 @@ mod tests {
         assert_eq!(warmth(), before + 1);
         // It goes, and another comes, to whom the warmth is given.
         assert_eq!(table.clear(hash(1)), 1);
-        assert_eq!(emit(&table, hash(2), pointer(2), &random), Emission::Admitted);
+        assert_eq!(admit(&table, hash(2), pointer(2), &random), Insertion::Admitted);
         assert_eq!(table.find(hash(2), |_| true).unwrap(), (slot, pointer(2)));
         table.warm(hash(1), slot, &random);
         assert_eq!((warmth(), table.find(hash(1), |_| true)), (1, None));
@@ -493,7 +483,7 @@ mod tests {
     #[test]
     fn what_takes_the_place_of_another_is_as_warm() {
         let (table, random) = (Slb::new(&Config::paper(64)).unwrap(), Random::new(5));
-        assert_eq!(emit(&table, hash(1), pointer(1), &random), Emission::Admitted);
+        assert_eq!(admit(&table, hash(1), pointer(1), &random), Insertion::Admitted);
         warm(&table, hash(1), &random);
         let temperatures = table.bucket(hash(1)).temperatures();
         let (cleared, kept) = table.vacate(hash(1));
@@ -525,11 +515,11 @@ mod tests {
         let fresh = fill(&table, &random);
         for key in fresh..fresh + 20 {
             for times in 1..=3 {
-                let outcome = emit(&table, hash(key), pointer(key), &random);
-                assert_eq!(outcome, Emission::Refused, "emission {times}");
+                let outcome = admit(&table, hash(key), pointer(key), &random);
+                assert_eq!(outcome, Insertion::Refused, "offer {times}");
                 assert!(!holds(&table, hash(key), pointer(key)));
             }
-            assert_eq!(emit(&table, hash(key), pointer(key), &random), Emission::Replaced, "the fourth");
+            assert_eq!(admit(&table, hash(key), pointer(key), &random), Insertion::Replaced, "the fourth");
             assert!(holds(&table, hash(key), pointer(key)));
         }
         assert_eq!(table.occupancy(), table.capacity());
@@ -543,24 +533,24 @@ mod tests {
             (0..fresh).map(|key| (key, holds(&table, hash(key), pointer(key)))).find(|it| it.1).unwrap();
         assert!(table.clear(hash(gone)) >= 1);
         assert!(table.in_use() < table.capacity());
-        let outcome = emit(&table, hash(fresh), pointer(fresh), &random);
-        assert!(matches!(outcome, Emission::Admitted | Emission::Replaced), "{outcome:?}");
+        let outcome = admit(&table, hash(fresh), pointer(fresh), &random);
+        assert!(matches!(outcome, Insertion::Admitted | Insertion::Replaced), "{outcome:?}");
     }
 
     #[test]
-    fn five_percent_of_the_emissions_are_logged_and_a_key_enters_after_some_eighty() {
+    fn five_percent_of_the_offers_are_logged_and_a_key_enters_after_some_eighty() {
         let (table, random) = (Slb::new(&Config::paper(64 * 64)).unwrap(), Random::new(5));
         let fresh = fill(&table, &random);
-        let mut emissions = 0u64;
+        let mut offers = 0u64;
         let keys = 400;
         for key in fresh..fresh + keys {
             // The fourth that is sampled: 4 / 0.05 on average.
-            while emit(&table, hash(key), pointer(key), &random) == Emission::Refused {
-                emissions += 1;
+            while admit(&table, hash(key), pointer(key), &random) == Insertion::Refused {
+                offers += 1;
             }
         }
-        let mean = emissions as f64 / keys as f64;
-        assert!((70.0..90.0).contains(&mean), "{mean} emissions a key");
+        let mean = offers as f64 / keys as f64;
+        assert!((70.0..90.0).contains(&mean), "{mean} offers a key");
     }
 
     #[test]
@@ -568,7 +558,7 @@ mod tests {
         let (table, random) = (Slb::new(&paper(64 * 64, 0, 0.25)).unwrap(), Random::new(5));
         let fresh = fill(&table, &random);
         let admitted = (fresh..fresh + 10_000)
-            .filter(|&key| emit(&table, hash(key), pointer(key), &random) == Emission::Replaced)
+            .filter(|&key| admit(&table, hash(key), pointer(key), &random) == Insertion::Replaced)
             .count();
         assert!((2300..2700).contains(&admitted), "{admitted}");
     }
@@ -578,19 +568,19 @@ mod tests {
         let (table, random) = (Slb::new(&Config::with_size(64)).unwrap(), Random::new(5));
         assert_eq!((table.capacity(), table.bytes()), (7, 64), "no log");
         for key in 0..7 {
-            assert_eq!(emit(&table, hash(key), pointer(key), &random), Emission::Admitted);
+            assert_eq!(admit(&table, hash(key), pointer(key), &random), Insertion::Admitted);
         }
         // All but one are hit.
         for key in (0..7).filter(|&key| key != 4) {
             warm(&table, hash(key), &random);
         }
-        assert_eq!(emit(&table, hash(7), pointer(7), &random), Emission::Replaced);
+        assert_eq!(admit(&table, hash(7), pointer(7), &random), Insertion::Replaced);
         assert!(!holds(&table, hash(4), pointer(4)), "the coldest went");
         assert!((0..8).filter(|&key| key != 4).all(|key| holds(&table, hash(key), pointer(key))));
     }
 
     #[test]
-    fn a_share_of_the_emissions_can_be_chosen_without_a_log() {
+    fn a_share_of_the_offers_can_be_chosen_without_a_log() {
         let config = Config::with_size(64 * 1024).admission(Admission::Sampled { sampling: 0.1 });
         let (table, random) = (Slb::new(&config).unwrap(), Random::new(5));
         let admitted = (0..10_000).filter(|&key| table.wants(hash(key), &random)).count();
@@ -601,8 +591,8 @@ mod tests {
     fn what_is_there_is_not_put_in_twice() {
         for config in [Config::paper(64), Config::with_size(64)] {
             let (table, random) = (Slb::new(&config).unwrap(), Random::new(5));
-            assert_eq!(emit(&table, hash(1), pointer(1), &random), Emission::Admitted);
-            assert_eq!(emit(&table, hash(1), pointer(1), &random), Emission::Present);
+            assert_eq!(admit(&table, hash(1), pointer(1), &random), Insertion::Admitted);
+            assert_eq!(admit(&table, hash(1), pointer(1), &random), Insertion::Present);
             assert_eq!(table.occupancy(), 1);
             assert_eq!(table.clear(hash(1)), 1);
             assert_eq!((table.occupancy(), table.in_use()), (0, 0));
@@ -614,7 +604,7 @@ mod tests {
         let (table, random) = (Slb::new(&Config::paper(64)).unwrap(), Random::new(5));
         let tag = |tag: u64, low: u64| tag << Pointer::BITS | low;
         for (key, hash) in [tag(7, 1), tag(7, 2), tag(8, 3), tag(7, 4), tag(0, 5)].into_iter().enumerate() {
-            assert_eq!(emit(&table, hash, pointer(key as u64), &random), Emission::Admitted);
+            assert_eq!(admit(&table, hash, pointer(key as u64), &random), Insertion::Admitted);
         }
         assert_eq!(table.clear(tag(9, 1)), 0);
         assert_eq!(table.clear(tag(7, 99)), 3);
@@ -627,7 +617,7 @@ mod tests {
     fn forgetting_takes_out_one_pointer() {
         let (table, random) = (Slb::new(&Config::paper(64)).unwrap(), Random::new(5));
         let hash = 7 << Pointer::BITS;
-        (0..3).for_each(|key| assert_eq!(emit(&table, hash, pointer(key), &random), Emission::Admitted));
+        (0..3).for_each(|key| assert_eq!(admit(&table, hash, pointer(key), &random), Insertion::Admitted));
         table.forget(hash, pointer(1));
         table.forget(hash, pointer(9));
         table.forget(8 << Pointer::BITS, pointer(0));
@@ -639,7 +629,7 @@ mod tests {
     fn an_update_does_not_cool_the_bucket() {
         let (table, random) = (Slb::new(&Config::with_size(64)).unwrap(), Random::new(5));
         for key in 0..7 {
-            emit(&table, hash(key), pointer(key), &random);
+            admit(&table, hash(key), pointer(key), &random);
             warm(&table, hash(key), &random);
         }
         let before = table.buckets[0].temperatures();
@@ -656,7 +646,7 @@ mod tests {
         let config = Config::with_size(64 * 8).counters(CounterPolicy::EveryHit).newcomer(1);
         let (table, random) = (Slb::new(&config).unwrap(), Random::new(5));
         for key in 0..20 {
-            assert_eq!(emit(&table, hash(key), pointer(key), &random), Emission::Admitted);
+            assert_eq!(admit(&table, hash(key), pointer(key), &random), Insertion::Admitted);
             (0..key).for_each(|_| assert!(table.hit(hash(key), &random, |_| true).is_some()));
         }
         let expected = |most: u64| -> Vec<_> {

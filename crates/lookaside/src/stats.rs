@@ -6,6 +6,7 @@
 //! Rejected: *sums that each visit adds to when it ends*: an atomic read-modify-write for each lookup of who pins for
 //! each.
 
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 macro_rules! counters {
@@ -29,6 +30,9 @@ macro_rules! counters {
             /// Lookups that the monitor let ask the table, and those that it did not: see [`crate::monitor_sampler`].
             pub(crate) asked: Number,
             pub(crate) passed: Number,
+            /// At which of these it is to be asked again. No other thread loads that.
+            pub(crate) asked_end: Cell<u64>,
+            pub(crate) passed_end: Cell<u64>,
             /// Of these, those that are in the sums already, or that another has counted.
             pub(crate) told: [Number; 2],
             $(pub(crate) $name: Number,)*
@@ -78,12 +82,12 @@ counters! {
     /// Lookups that did not ask the table, because the monitor had switched it off.
     bypassed,
     /// Entries offered after a miss.
-    emissions,
+    offers,
     /// Of these, entries that were put in.
     admissions,
     /// Of those, entries that took another's place.
     evictions,
-    /// Emissions dropped because a write came between, or another thread was faster.
+    /// Offers dropped because a write came between, or another thread was faster.
     refused_tickets,
     /// Writes that told the table.
     invalidations,

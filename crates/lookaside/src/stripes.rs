@@ -2,8 +2,8 @@
 //!
 //! # The danger
 //!
-//! A lookup misses the table, finds an entry in the index, and emits it. Between the find and the emission another
-//! thread may have removed the entry and cleared the table: the emission would put it back, stale. The paper (section
+//! A lookup misses the table, finds an entry in the index, and admits it. Between the find and the offer another
+//! thread may have removed the entry and cleared the table: the offer would put it back, stale. The paper (section
 //! 3.1.3) has the user lock the key's partition around the whole lookup, hits included. That works here too
 //! ([`Stripes::lock`]); but a hit need not take part at all.
 //!
@@ -16,23 +16,23 @@
 //! ```text
 //!   miss:    ticket = word            write:   word odd (wait while it is)
 //!            search the index                  clear the tag's slots
-//!   emit:    word: ticket -> odd,              change the index
-//!              or drop the emission            put the new pointer in, if it is an update
+//!   admit:   word: ticket -> odd,              change the index
+//!              or drop the offer               put the new pointer in, if it is an update
 //!            put the pointer in                word even, two further on
 //!            word: back to ticket              retire the old entry
 //! ```
 //!
 //! * A ticket taken while the word is odd is void: the index may be changing.
-//! * `emit` only tries: it succeeds only if the word still is the ticket, so no write of the stripe has begun since
+//! * `admit` only tries: it succeeds only if the word still is the ticket, so no write of the stripe has begun since
 //!   before the index was searched. What the search found, it would find now. While it holds the word, no write begins.
-//! * An emission changes neither the index nor the truth of other tickets, so it puts the old number back.
+//! * An offer changes neither the index nor the truth of other tickets, so it puts the old number back.
 //! * A hit reads no stripe. Its slot's load lies within the call, and at that moment the pointer was in the table: the
 //!   write that removes the entry had not closed, so the answer is one that an index without a table could have given
 //!   during the call.
 //! * The entry is retired after the slots are cleared and the word is closed. A reader that loaded the pointer before
 //!   pinned its epoch earlier still, so the entry outlives it.
 //!
-//! No user code runs while an emission holds a word. During a write, the index is changed under it, and keys are
+//! No user code runs while an offer holds a word. During a write, the index is changed under it, and keys are
 //! compared: neither may write to the map, nor to another one behind the same buffer, or a write of the same stripe
 //! would wait for itself. So a word that is held for a write names the thread that holds it, in all of its bits but the
 //! lowest, and a thread that finds its own name panics. (That of [`Stripes::lock_raw`] does not: it has to keep the
@@ -42,14 +42,14 @@
 //! # Memory model
 //!
 //! The ticket's load is an acquire, so the search of the index is not made before it. Closing a write is a release: who
-//! takes a ticket from a closed word sees the index as that write left it. `emit`'s exchange is an acquire; success
+//! takes a ticket from a closed word sees the index as that write left it. `admit`'s exchange is an acquire; success
 //! means that it read the very number the ticket was, and numbers never come back until 2^63 writes were made. The
 //! opening exchange of a write is an acquire, and the clears after it are exchanges that follow it in the order of each
-//! slot: an emission that came before, under the same word, is seen and cleared.
+//! slot: an offer that came before, under the same word, is seen and cleared.
 //!
 //! # Rejected
 //!
-//! *A version that hits validate too*: another line a hit. *Emitting without the word, and checking it afterwards*:
+//! *A version that hits validate too*: another line a hit. *Admitting without the word, and checking it afterwards*:
 //! between the store and the check a reader may have found the stale pointer.
 //!
 //! # Literature
@@ -60,7 +60,7 @@
 use atomics::{AtomicU64, Ordering, spin_loop, yield_now};
 
 use crate::config::CreateError;
-use crate::lines::Lines;
+use crate::lines::{self, Lines};
 
 /// Stripes, as in the paper.
 #[cfg(not(loom))]
@@ -72,9 +72,9 @@ pub(crate) const STRIPES: usize = 1;
 /// Attempts before a waiting writer gives its core away.
 const SPINS: u32 = 64;
 
-/// The moment at which an index was searched, as far as one stripe is concerned. It is good for one emission, or none.
+/// The moment at which an index was searched, as far as one stripe is concerned. It is good for one offer, or none.
 #[derive(Debug)]
-#[must_use = "without its ticket, what was found cannot be emitted"]
+#[must_use = "without its ticket, what was found cannot be admitted"]
 pub struct Ticket {
     stripe: usize,
     /// `None` if a write was going on.
@@ -109,14 +109,8 @@ unsafe impl pages::Zeroed for Stripe {}
 pub(crate) struct Stripes(Lines<Stripe>);
 
 impl Stripes {
-    #[cfg(not(loom))]
     pub(crate) fn new() -> Result<Stripes, CreateError> {
-        Ok(Stripes(Lines::map(STRIPES, pages::PageKind::Base)?))
-    }
-
-    #[cfg(loom)]
-    pub(crate) fn new() -> Result<Stripes, CreateError> {
-        Ok(Stripes((0..STRIPES).map(|_| Stripe::default()).collect()))
+        Ok(Stripes(lines::map(STRIPES, pages::PageKind::Base)?))
     }
 
     /// The lower bits of the tag: the highest are the same for all keys of an index that shares its table.

@@ -17,40 +17,40 @@
 //! Rejected: *one hit in eight*, which raised its counter ever more rarely: nine instructions to find out which, of
 //! eighty, and fewer hits (81.9 instead of 83.0 % over a full table, Zipf 0.99).
 //!
-//! # Emissions
+//! # Offers
 //!
-//! Each emission takes words by atomic exchanges, and each of those waits for every load before it. So those of a visit
+//! Each offer takes words by atomic exchanges, and each of those waits for every load before it. So those of a visit
 //! are made together: they wait once. While it is pinned nothing that it found is freed, so they are made before it
 //! ends or pins anew. And before it writes: its own write would void the tickets of its stripe, and a key that is read
-//! and written in turn would never be emitted.
+//! and written in turn would never be admitted.
 
 use std::cell::Cell;
 
 use crate::monitor::Monitor;
 use crate::monitor_sampler::{self, Lookups, MonitorSampler};
+use crate::pointer::Pointer;
 use crate::random::Random;
-use crate::slb::{Emission, HitLines, Slb};
+use crate::slb::{HitLines, Insertion, Slb};
 use crate::stats::{Tally, Totals};
-use crate::word::Pointer;
 
 /// Keys looked up at once in a batch: enough to keep a core's misses busy, few enough to stay in its first-level cache.
 pub(crate) const GROUP: usize = 16;
 
-/// Emissions that may wait for each other.
-const EMISSIONS: usize = 8;
+/// Offers that may wait for each other.
+const OFFERS: usize = 8;
 
 /// What one thread keeps: random numbers, what it has counted, and its part of the monitor's trials.
 #[derive(Debug)]
 pub struct ThreadState {
     pub(crate) tally: Tally,
-    /// Emissions that wait.
+    /// Offers that wait.
     waiting: Cell<usize>,
-    sampler: MonitorSampler,
+    pub(crate) sampler: MonitorSampler,
     pub(crate) random: Random,
     /// Free slots filled: not told to anyone, and so never reset.
     pub(crate) filled: Cell<u64>,
     /// Tickets, hashes and pointers.
-    emissions: [Cell<Option<(u64, u64, Pointer)>>; EMISSIONS],
+    offers: [Cell<Option<(u64, u64, Pointer)>>; OFFERS],
 }
 
 /// For faces that keep guards and tables themselves, and count their lookups: the C interface.
@@ -69,15 +69,15 @@ impl ThreadState {
 
     /// Offers what the index gave, where nobody writes meanwhile: the caller holds the stripe, or is alone.
     #[inline]
-    pub fn emit_held(&self, table: &Slb, hash: u64, pointer: Pointer) {
-        self.emit(table, hash, |put| Some(put()), pointer);
+    pub fn admit_held(&self, table: &Slb, hash: u64, pointer: Pointer) {
+        self.admit(table, hash, |put| Some(put()), pointer);
     }
 
-    /// As [`ThreadState::emit_held`], for who alone uses the table: its emissions store as plainly as a table of one
+    /// As [`ThreadState::admit_held`], for who alone uses the table: its offers store as plainly as a table of one
     /// thread's.
     #[inline]
-    pub fn emit_alone(&self, table: &Slb, hash: u64, pointer: Pointer) {
-        self.emit_by(table, hash, || Some(table.insert_alone(hash, pointer, &self.random)));
+    pub fn admit_alone(&self, table: &Slb, hash: u64, pointer: Pointer) {
+        self.admit_by(table, hash, || Some(table.insert_alone(hash, pointer, &self.random)));
     }
 
     /// Puts a new entry where an old one was cleared. The caller holds the stripe, or is alone.
@@ -86,7 +86,7 @@ impl ThreadState {
         table.insert(hash, pointer, &self.random);
     }
 
-    /// The pointer emitted with this hash that `accept` takes, if the table has it.
+    /// The pointer admitted with this hash that `accept` takes, if the table has it.
     #[inline(always)]
     pub fn find(&self, table: &Slb, hash: u64, accept: impl FnMut(Pointer) -> bool) -> Option<Pointer> {
         let found = table.hit(hash, &self.random, accept);
@@ -117,7 +117,7 @@ impl ThreadState {
             sampler: MonitorSampler::new(),
             random,
             filled: Cell::new(0),
-            emissions: Default::default(),
+            offers: Default::default(),
         }
     }
 
@@ -134,16 +134,38 @@ impl ThreadState {
         self.sampler.heed(&self.tally, monitor);
     }
 
-    /// Whether the next so many lookups, one call, are to ask the table. Counts them. `None` where the monitor is to be
-    /// asked first, by [`ThreadState::next_block`].
+    /// Whether the next so many lookups, one call, are to ask the table, of which `capacity` is the capacity. Counts
+    /// them.
     #[inline(always)]
-    pub(crate) fn uses_table(&self, lookups: u32) -> Option<bool> {
-        self.sampler.take(&self.tally, Lookups::of_call(lookups))
+    pub(crate) fn uses_table(&self, lookups: u32, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
+        match self.uses_table_in_block(lookups.min(Self::TURN).into()) {
+            Some(uses) => uses,
+            None => self.next_block(Lookups::of_call(lookups), monitor, capacity),
+        }
     }
 
-    /// As [`ThreadState::uses_table`].
-    pub(crate) fn next_block(&self, lookups: u32, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
-        self.asks(Lookups::of_call(lookups), monitor, capacity)
+    /// Counts these lookups, and says whether they ask the table; `None` if there is no room for them in the block:
+    /// then the monitor is to be asked.
+    #[inline(always)]
+    fn uses_table_in_block(&self, lookups: u64) -> Option<bool> {
+        let tally = &self.tally;
+        let asked = tally.asked.get() + lookups;
+        if asked <= tally.asked_end.get() {
+            tally.asked.set(asked);
+            return Some(true);
+        }
+        let passed = tally.passed.get() + lookups;
+        if passed <= tally.passed_end.get() {
+            tally.passed.set(passed);
+            return Some(false);
+        }
+        None
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn next_block(&self, lookups: Lookups, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
+        self.sampler.next_block(&self.tally, lookups, monitor, self.filled.get(), capacity)
     }
 
     /// As [`ThreadState::turn`], whose caller counts.
@@ -153,8 +175,12 @@ impl ThreadState {
         uses
     }
 
-    fn asks(&self, lookups: Lookups, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
-        self.sampler.uses_table(&self.tally, lookups, monitor, &self.filled, capacity)
+    /// As [`ThreadState::uses_table`], of any lookups that go one way.
+    pub(crate) fn asks(&self, lookups: Lookups, monitor: &Monitor, capacity: impl Fn() -> usize) -> bool {
+        match self.uses_table_in_block(lookups.number()) {
+            Some(uses) => uses,
+            None => self.next_block(lookups, monitor, capacity),
+        }
     }
 
     /// As [`ThreadState::find`], after [`ThreadState::uses_table`] has said so for this lookup alone: that counts it,
@@ -239,47 +265,47 @@ impl ThreadState {
 
     /// `guarded` runs the insertion if the stripe allows it.
     #[inline]
-    pub(crate) fn emit(
+    pub(crate) fn admit(
         &self,
         table: &Slb,
         hash: u64,
-        guarded: impl FnOnce(&mut dyn FnMut() -> Emission) -> Option<Emission>,
+        guarded: impl FnOnce(&mut dyn FnMut() -> Insertion) -> Option<Insertion>,
         pointer: Pointer,
     ) {
-        self.emit_by(table, hash, || guarded(&mut || table.insert(hash, pointer, &self.random)));
+        self.admit_by(table, hash, || guarded(&mut || table.insert(hash, pointer, &self.random)));
     }
 
     #[inline]
-    fn emit_by(&self, table: &Slb, hash: u64, put: impl FnOnce() -> Option<Emission>) {
-        self.tally.emissions.add(1);
+    fn admit_by(&self, table: &Slb, hash: u64, put: impl FnOnce() -> Option<Insertion>) {
+        self.tally.offers.add(1);
         if table.wants(hash, &self.random) {
             let outcome = put();
             let tally = &self.tally;
             match outcome {
-                None | Some(Emission::Contended) => tally.refused_tickets.add(1),
-                Some(Emission::Admitted) => {
+                None | Some(Insertion::Contended) => tally.refused_tickets.add(1),
+                Some(Insertion::Admitted) => {
                     tally.admissions.add(1);
                     self.filled.set(self.filled.get() + 1);
                 }
-                Some(Emission::Replaced) => {
+                Some(Insertion::Replaced) => {
                     tally.admissions.add(1);
                     tally.evictions.add(1);
                 }
-                Some(Emission::Refused | Emission::Present) => {}
+                Some(Insertion::Refused | Insertion::Present) => {}
             }
         }
     }
 
-    /// Lets an emission wait for others: its ticket's number, its hash and its pointer. Whether no more can.
+    /// Lets an offer wait for others: its ticket's number, its hash and its pointer. Whether no more can.
     #[inline]
     pub(crate) fn let_wait(&self, ticket: u64, hash: u64, pointer: Pointer) -> bool {
         let waiting = self.waiting.get();
-        self.emissions[waiting % EMISSIONS].set(Some((ticket, hash, pointer)));
+        self.offers[waiting % OFFERS].set(Some((ticket, hash, pointer)));
         self.waiting.set(waiting + 1);
-        waiting + 1 >= EMISSIONS
+        waiting + 1 >= OFFERS
     }
 
-    /// Whether emissions wait.
+    /// Whether offers wait.
     #[inline(always)]
     pub(crate) fn lets_wait(&self) -> bool {
         self.waiting.get() > 0
@@ -287,6 +313,6 @@ impl ThreadState {
 
     /// Those that wait, which then wait no longer.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = (u64, u64, Pointer)> {
-        self.emissions[..self.waiting.replace(0)].iter().filter_map(Cell::take)
+        self.offers[..self.waiting.replace(0)].iter().filter_map(Cell::take)
     }
 }

@@ -32,11 +32,12 @@
 
 use atomics::{AtomicU64, Ordering, fence};
 
+use crate::bucket::{SLOTS, line};
 use crate::config::{Config, CreateError};
-use crate::lines::{Lines, line};
+use crate::lines::{self, Lines};
+use crate::pointer::Pointer;
 use crate::random::Random;
-use crate::slb::{Emission, Slb};
-use crate::word::{Pointer, SLOTS};
+use crate::slb::{Insertion, Slb};
 
 /// Seven words and their version.
 #[derive(Debug, Default)]
@@ -58,17 +59,7 @@ pub(crate) struct Words(Lines<Beside>);
 impl Words {
     /// As many lines as `table` has.
     pub(crate) fn beside(table: &Slb, config: &Config) -> Result<Words, CreateError> {
-        Ok(Words(Words::lines(table.capacity() / SLOTS, config)?))
-    }
-
-    #[cfg(not(loom))]
-    fn lines(lines: usize, config: &Config) -> Result<Lines<Beside>, CreateError> {
-        Ok(Lines::map(lines, config.pages)?)
-    }
-
-    #[cfg(loom)]
-    fn lines(lines: usize, _config: &Config) -> Result<Lines<Beside>, CreateError> {
-        Ok((0..lines).map(|_| Beside::default()).collect())
+        Ok(Words(lines::map(table.capacity() / SLOTS, config.pages)?))
     }
 
     /// Bytes of memory.
@@ -135,7 +126,7 @@ impl Words {
         // Pairs with the fence in `Beside::read`: who reads what is written from here on sees an odd version after it,
         // or a later one.
         fence(Ordering::Release);
-        if let Emission::Present | Emission::Admitted | Emission::Replaced =
+        if let Insertion::Present | Insertion::Admitted | Insertion::Replaced =
             table.insert(hash, pointer, random)
         {
             let Some((slot, _)) = table.find(hash, |found| found == pointer) else {

@@ -372,7 +372,7 @@ fn an_index_that_drops_keeps_and_mixes_up_its_handles_and_those_of_other_maps() 
     lie::<RecordsInKeys>(&Config::paper(1 << 12).pages(PageKind::Base));
 }
 
-/// An index that gives its handle up as it finds it: what is emitted then is dead already.
+/// An index that gives its handle up as it finds it: what is admitted then is dead already.
 #[derive(Default)]
 struct Fleeting(Mutex<Option<Handle<u64, Record>>>);
 
@@ -418,7 +418,7 @@ fn what_dies_while_it_is_found_is_forgotten_before_it_is_freed() {
         // From the table, which has it still: the answer of an index that lies, but alive.
         assert_eq!(other.get(&1).unwrap().number(), number);
         drop(other);
-        // It is on its way out now: first it is waited for who may emit it, then for who may have found it since.
+        // It is on its way out now: first it is waited for who may admit it, then for who may have found it since.
         if number % 2 == 0 {
             map.buffer().collect();
         }
@@ -483,7 +483,7 @@ fn what_an_index_has_let_go_of_on_its_own_can_be_forgotten() {
     map.buffer().monitor(false);
     map.insert(1, 10);
     assert_eq!(map.pin().get(&1), Some(&10));
-    assert_eq!(map.buffer().occupancy(), 1, "emitted when the reader has gone");
+    assert_eq!(map.buffer().occupancy(), 1, "admitted when the reader has gone");
     let reader = map.pin();
     assert!(reader.insert(2, 20).is_none());
     assert_eq!(reader.get(&1), Some(&10), "the table has not heard of it");

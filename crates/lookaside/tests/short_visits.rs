@@ -27,7 +27,7 @@ fn what_visits_of_one_lookup_each_hit_grows_warm() {
         let table = Buffer::new(&config).unwrap();
         let mark = table.index_id().unwrap();
         let visit = table.pinned();
-        visit.emit(&visit.ticket(hash), hash, pointer);
+        visit.admit(&visit.ticket(hash), hash, pointer);
         drop(visit);
         for _ in 0..1_000 {
             assert_eq!(table.pinned().find(hash, |_| true), Some(pointer));

@@ -19,6 +19,11 @@
 //! [`OwnedMap`], which one thread has for itself. Foreign tables hash with foldhash, ours with its default.
 //!
 //! Values are the numbers of their records, and a value is replaced by its equal: so any answer can be checked.
+//!
+//! Who has a table or a cache in front has what was asked for before. So no request is made twice of the same map, but
+//! by chance: each point has requests of its own, and so has each of those that share a map. Once they had the same, and
+//! the first of three had 2.0 times the tree, the others, and all of the points behind, which found all of the first's
+//! requests in the table, 5.6.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::BuildHasher;
@@ -26,9 +31,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use art::encode;
 use lab::art::Size;
-use lab::art::ordered::{ABSENT, Call, Lot, Ordered, rates};
+use lab::art::ordered::{ABSENT, Call, Lot, Ordered, rate};
 use lab::experiment::{ExperimentError, Session};
-use lab::measure::{Resident, name_threads, release_freed_memory};
+use lab::measure::{Resident, name_threads, release_freed_memory, turns};
 use lab::subject::mixed;
 use lookaside::{Config, Front, Map, OwnedMap};
 use papaya::Guard as _;
@@ -65,6 +70,8 @@ const BATCH: usize = 16;
 const PINNED: usize = 1024;
 /// Which permutation tells the record of a rank.
 const PLACES: u64 = 37;
+/// Contestants that share a map, at most.
+const SHARING: usize = 3;
 
 /// What others' tables are hashed by.
 type Fold = foldhash::fast::RandomState;
@@ -90,6 +97,9 @@ struct Contestant<'a> {
     serve: Serve<'a>,
 }
 
+/// What a contestant is asked for: what warms it up, and what is timed.
+type Requests = [Vec<Lot<Vec<Request>>>; 2];
+
 impl Ordered<Vec<Request>> for Contestant<'_> {
     fn ask(&self, _: Call, requests: &Vec<Request>) -> Option<u64> {
         Some((self.serve)(requests))
@@ -105,63 +115,77 @@ const MANY: usize = usize::MAX;
 pub fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
     let threads = session.threads(&parameters.threads)?;
     let Parameters { sizes, writes, .. } = parameters;
-    session.announce(sizes.len() * (1 + session.runs() * threads.len() * writes.len()));
+    let points: Vec<_> =
+        writes.iter().flat_map(|&writes| threads.iter().map(move |&it| (it, writes))).collect();
+    session.announce(sizes.len() * (1 + session.runs() * points.len()));
     for size in sizes {
         let records = Popularity::permuted(size.keys, parameters.skew, PLACES)?;
         session.begin(format!("{}: filling", size.name));
         let warm_up = draw(&records, 1, parameters.warm_up, 0, u64::MAX).remove(0);
         // Those that stand before a tree that nobody changes borrow it.
         let frozen = frozen(size.keys);
-        let mut contestants: Vec<Contestant<'_>> = Vec::new();
+        let mut contestants: Vec<Vec<Contestant<'_>>> = Vec::new();
         for make in makers(&frozen) {
             release_freed_memory();
             let before = Resident::now();
             let made = make(size.keys, parameters)?;
-            for contestant in &made {
-                (contestant.serve)(&warm_up.requests);
-            }
+            // Those that share a map share what warms it up.
+            made.first().map(|contestant| (contestant.serve)(&warm_up.requests));
             let bytes = Resident::now().since(before).bytes as f64 / size.keys as f64;
             for contestant in &made {
                 session.record(contestant.name, &size.name, "memory per key", "B", bytes);
             }
-            contestants.extend(made);
+            contestants.push(made);
         }
         session.end();
         for run in 0..session.runs() {
-            for &writes in writes {
-                for &threads in &threads {
-                    let point = format!("{}, {writes} % writes, {}", size.name, name_threads(threads));
-                    session.begin(format!("{point}, run {} of {}", run + 1, session.runs()));
-                    take_turns(parameters, &records, &contestants, (threads, writes, run), &point, session)?;
-                    session.end();
-                }
+            for (number, &(threads, writes)) in points.iter().enumerate() {
+                let point = format!("{}, {writes} % writes, {}", size.name, name_threads(threads));
+                session.begin(format!("{point}, run {} of {}", run + 1, session.runs()));
+                let seed = run * points.len() + number;
+                let requests = draw_for_each(parameters, &records, (threads, writes), seed);
+                take_turns(&requests, &contestants, (threads, writes, run), &point, session)?;
+                session.end();
             }
         }
     }
     Ok(())
 }
 
-/// Lets all take turns that can be asked so.
-fn take_turns(
+/// Requests for each of those that share a map: others for each of them, and for each seed.
+fn draw_for_each(
     parameters: &Parameters,
     records: &Popularity,
-    contestants: &[Contestant<'_>],
+    (threads, writes): (usize, u32),
+    seed: usize,
+) -> [Requests; SHARING] {
+    std::array::from_fn(|sharing| {
+        let seed = (seed * SHARING + sharing) as u64 + 1;
+        let warm_up = draw(records, threads, (parameters.requests / 10).max(1), writes, seed << 32);
+        [warm_up, draw(records, threads, parameters.requests, writes, seed)]
+    })
+}
+
+/// Lets all take turns that can be asked so. Those of one list share a map.
+fn take_turns(
+    requests: &[Requests; SHARING],
+    contestants: &[Vec<Contestant<'_>>],
     (threads, writes, run): (usize, u32, usize),
     point: &str,
     session: &mut Session,
 ) -> Result<(), ExperimentError> {
-    let may = |contestant: &&Contestant<'_>| contestant.threads[usize::from(writes == 0)] >= threads;
-    let taking: Vec<_> = contestants.iter().filter(may).collect();
-    let named: Vec<_> = taking.iter().map(|it| (it.name, *it as &dyn Ordered<Vec<Request>>)).collect();
-    let seed = run as u64 + 1;
-    let warm_up = draw(records, threads, (parameters.requests / 10).max(1), writes, seed << 32);
-    let timed = draw(records, threads, parameters.requests, writes, seed);
-    let rates = rates(&named, Call::Single, [&warm_up, &timed], run)?;
-    let alone = rates[0].expect("all answer");
-    for ((name, _), rate) in named.iter().zip(rates) {
-        let rate = rate.expect("all answer");
-        session.record(name, point, "requests", "M/s", rate / 1e6);
-        session.record(name, point, "times BTreeMap under a lock", "x", rate / alone);
+    let all = contestants.iter().flat_map(|sharing| sharing.iter().zip(requests));
+    let taking: Vec<_> = all.filter(|(it, _)| it.threads[usize::from(writes == 0)] >= threads).collect();
+    let mut rates = vec![0.0; taking.len()];
+    for turn in turns(taking.len(), run) {
+        let (contestant, [warm_up, timed]) = taking[turn];
+        let ask = |lots| rate((contestant.name, contestant), Call::Single, lots, &mut None);
+        ask(warm_up)?;
+        rates[turn] = ask(timed)?.expect("all answer");
+    }
+    for ((contestant, _), rate) in taking.iter().zip(&rates) {
+        session.record(contestant.name, point, "requests", "M/s", rate / 1e6);
+        session.record(contestant.name, point, "times BTreeMap under a lock", "x", rate / rates[0]);
     }
     Ok(())
 }
@@ -592,19 +616,43 @@ fn fronted(frozen: &BTreeMap<u64, u64>, table: usize) -> Result<Vec<Contestant<'
 mod tests {
     use super::*;
 
+    /// Else who has a table or a cache in front finds there what was asked for before.
     #[test]
-    fn everybody_reads_what_was_written_and_misses_what_was_not() {
-        let frozen = frozen(500);
-        let parameters = Parameters {
+    fn no_two_that_share_a_map_are_asked_for_the_same_nor_at_two_points() {
+        let parameters = parameters(2000);
+        let records = Popularity::uniform(1 << 20).unwrap();
+        let draws = (0..4).map(|seed| draw_for_each(&parameters, &records, (2, 0), seed));
+        let lots: Vec<_> = draws.flatten().flatten().flatten().collect();
+        assert_eq!(lots.len(), 4 * SHARING * 2 * 2);
+        for (number, lot) in lots.iter().enumerate() {
+            let asked: HashSet<_> = lot.requests.iter().map(|request| request.record).collect();
+            for other in &lots[..number] {
+                let twice = other.requests.iter().filter(|request| asked.contains(&request.record)).count();
+                assert!(twice * 20 < other.count, "{twice} of {} requests", other.count);
+            }
+        }
+        let frozen = frozen(10);
+        let made = makers(&frozen).into_iter().map(|make| make(10, &parameters).unwrap().len());
+        assert_eq!(made.max(), Some(SHARING));
+    }
+
+    fn parameters(requests: usize) -> Parameters {
+        Parameters {
             sizes: vec![],
             table: 1 << 14,
             cached: 50,
             skew: 0.99,
             warm_up: 0,
-            requests: 0,
+            requests,
             writes: vec![],
             threads: vec![],
-        };
+        }
+    }
+
+    #[test]
+    fn everybody_reads_what_was_written_and_misses_what_was_not() {
+        let frozen = frozen(500);
+        let parameters = parameters(0);
         let request = |record, write| Request { key: mixed(record), record, write };
         let reads: Vec<_> = (0..501).chain(0..500).map(|record| request(record, false)).collect();
         let expected = 2 * (0..500).sum::<u64>() + ABSENT;

@@ -96,7 +96,7 @@ impl<'r> InFront<'r> for Library<'_, 'r> {
     #[inline(always)]
     fn found(&mut self, (hash, ticket): (u64, Ticket), number: u32, _: &'r Record) {
         if let Some(pointer) = Pointer::new(u64::from(number) + 1) {
-            self.visit.emit_soon(&ticket, hash, pointer);
+            self.visit.admit_soon(&ticket, hash, pointer);
         }
     }
 }

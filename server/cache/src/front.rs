@@ -198,7 +198,7 @@ impl Front {
     #[inline]
     fn emit(&self, seat: &ThreadState, ticket: &Ticket, hash: u64, found: Option<Location>) {
         if let Some(pointer) = found.and_then(pointer) {
-            seat.emit_ticketed(&self.buffer, self.table(), ticket, hash, pointer);
+            seat.admit_ticketed(&self.buffer, self.table(), ticket, hash, pointer);
         }
     }
 }

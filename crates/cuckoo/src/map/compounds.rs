@@ -109,17 +109,13 @@ where
     #[doc(alias = "entry")]
     pub fn get_or_insert_with(&self, key: K, make: impl FnOnce() -> V) -> &V {
         let hash = self.hash(&key);
-        if let Some(entry) = self.pinned.find(hash, &key) {
-            return &entry.value;
-        }
-        let _making = self.pinned.core().once.enter(hash);
-        if let Some(entry) = self.pinned.find(hash, &key) {
-            return &entry.value;
-        }
-        match self.pinned.insert_or_get(hash, self.pinned.make(key, make())) {
-            Ok(new) => &new.value,
-            Err((_, current)) => &current.value,
-        }
+        let find = |key: &K| self.pinned.find(hash, key).map(|entry| &entry.value);
+        self.pinned.core().once.get_or_make(hash, key, find, |key| {
+            match self.pinned.insert_or_get(hash, self.pinned.make(key, make())) {
+                Ok(new) => &new.value,
+                Err((_, current)) => &current.value,
+            }
+        })
     }
 
     /// Gives a key that is there another value, made from the old one: the new one, if the key is there.

@@ -37,10 +37,10 @@ use std::sync::Arc;
 use atomics::reclaim::{Collector, Guard, quietly};
 use equivalent::Equivalent;
 
-use super::once::Once;
 use crate::config::{Config, Growth, Linear};
 use crate::hash::Hashes;
 use crate::layout::{DefaultLayout, Layout as _};
+use crate::once::Once;
 use crate::outcome::{Insertion, Upsertion};
 use crate::slab::{Magazine, Slab};
 use crate::slot::Location;

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering;
 
 use super::place::Place;
 use super::word::Word;
-use crate::word::Pointer;
+use crate::pointer::Pointer;
 
 /// A key and its value. They come first: a hit reads the line that the pointer names, and no other if they are small.
 #[repr(C)]
@@ -50,7 +50,7 @@ impl<'p, K: 'static, V: 'static> Found<'p, K, V> {
     /// The entry behind a pointer that a table gave.
     ///
     /// # Safety
-    /// It was emitted by [`Found::pointer`] of an entry of this type, and is not freed for `'p`.
+    /// It was admitted by [`Found::pointer`] of an entry of this type, and is not freed for `'p`.
     #[inline(always)]
     pub(crate) unsafe fn at(pointer: Pointer) -> Found<'p, K, V> {
         let entry = std::ptr::with_exposed_provenance_mut(pointer.address() as usize);

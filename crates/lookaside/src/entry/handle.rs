@@ -18,7 +18,7 @@ use super::place::Place;
 use super::reclaim::{Dead, Free, Reclaimer};
 use super::slab::Cut;
 use super::word::Word;
-use crate::word::Pointer;
+use crate::pointer::Pointer;
 
 /// An index's share in an entry: what it stores. It compares, orders and hashes as its key does.
 pub struct Handle<K: 'static, V: 'static>(pub(super) NonNull<Entry<K, V>>);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::slab::Slabs;
-use crate::word::Pointer;
+use crate::pointer::Pointer;
 
 /// What a collector is told to do with an object.
 pub(crate) type Free = unsafe fn(*mut (), *const ());

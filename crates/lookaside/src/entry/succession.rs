@@ -35,7 +35,7 @@
 //!   has forgotten both, and all have left who may have found one of them there.
 //! * A first without handles gets no successor: it is dying. Who saw a handle before the last one went is waited for
 //!   before the table forgets, and so is the successor that he gave it.
-//! * Where an index gives the last handle of a first back to a write of its own map and hash, nobody can emit its
+//! * Where an index gives the last handle of a first back to a write of its own map and hash, nobody can admit its
 //!   successor any more either, and both are marked as forgotten.
 //!
 //! # What it costs
@@ -65,7 +65,7 @@ use super::handle::{Draft, Handle};
 use super::reclaim::Reclaimer;
 use super::slab::Cut;
 use super::word::Word;
-use crate::word::Pointer;
+use crate::pointer::Pointer;
 
 /// Whether values of this type may stay behind when they have been replaced: see the head of this file.
 pub(crate) const fn may_stay<V>() -> bool {

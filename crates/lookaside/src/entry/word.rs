@@ -19,7 +19,7 @@ impl Word {
     pub(super) const MANY: u64 = (1 << 14) - 1;
     /// The entry has a successor.
     pub(super) const SUCCEEDED: u64 = 1 << 46;
-    /// No table has the entry, and nobody can emit it any more.
+    /// No table has the entry, and nobody can admit it any more.
     pub(super) const FORGOTTEN: u64 = 1 << 47;
     pub(super) const HASH: u64 = !(0xffff << 32);
 

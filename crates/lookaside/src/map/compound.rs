@@ -172,7 +172,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     {
         self.may_write();
         let mut known = None;
-        let write = self.visit.write_over(hash, |pointer| {
+        let write = self.pinned.write_over(hash, |pointer| {
             // SAFETY: as in `look`.
             let found = unsafe { Found::<K, V>::at(pointer) };
             let same = key.equivalent(found.key()) && found.is_of(hash);

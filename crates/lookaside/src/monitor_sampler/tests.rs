@@ -5,6 +5,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::*;
+use crate::random::Random;
+use crate::thread_state::ThreadState;
 
 static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
 
@@ -18,26 +20,13 @@ pub(super) fn moment() -> Instant {
 }
 
 /// What a thread keeps.
-struct Thread {
-    sampler: MonitorSampler,
-    tally: Tally,
+fn thread() -> ThreadState {
+    ThreadState::new(Random::new(5))
 }
 
-impl Thread {
-    fn new() -> Thread {
-        Thread { sampler: MonitorSampler::new(), tally: Tally::default() }
-    }
-
-    /// Whether lookups ask a table of such a capacity, of which so much has been filled.
-    fn asks(&self, monitor: &Monitor, lookups: Lookups, filled: &Cell<u64>, capacity: usize) -> bool {
-        let Thread { sampler, tally } = self;
-        sampler.uses_table(tally, lookups, monitor, filled, || capacity)
-    }
-
-    /// Lookups that asked, and those that did not.
-    fn counts(&self) -> [u64; 2] {
-        [self.tally.asked.get(), self.tally.passed.get()]
-    }
+/// Lookups that asked, and those that did not.
+fn counts(thread: &ThreadState) -> [u64; 2] {
+    [thread.tally.asked.get(), thread.tally.passed.get()]
 }
 
 const ONE: Lookups = Lookups { number: 1, call: Call::Single };
@@ -47,16 +36,16 @@ const BATCH: Lookups = Lookups { number: 16, call: Call::Batch };
 /// in such a call, with the table or without. How many were with it.
 fn run_calls(
     monitor: &Monitor,
-    thread: &Thread,
+    thread: &ThreadState,
     lookups: u32,
     mut calls: impl FnMut() -> Lookups,
     cost: impl Fn(Call, bool) -> u32,
 ) -> u64 {
-    let (filled, mut with, mut done, before) = (Cell::new(0), 0, 0, thread.counts());
+    let (mut with, mut done, before) = (0, 0, counts(thread));
     while done < lookups {
         let asked = calls();
         let Lookups { number: together, call } = asked;
-        let uses_table = thread.asks(monitor, asked, &filled, 1000);
+        let uses_table = thread.asks(asked, monitor, || 1000);
         with += u64::from(uses_table) * u64::from(together);
         done += together;
         PASSED.set(
@@ -64,20 +53,20 @@ fn run_calls(
         );
     }
     // Each is counted, the way that it went.
-    let counted = [0, 1].map(|way| thread.counts()[way] - before[way]);
+    let counted = [0, 1].map(|way| counts(thread)[way] - before[way]);
     assert_eq!(counted, [with, u64::from(done) - with]);
     with
 }
 
 /// As [`run_calls`], one at a time.
-fn run(monitor: &Monitor, thread: &Thread, lookups: u32, cost: impl Fn(bool) -> u32) -> u64 {
+fn run(monitor: &Monitor, thread: &ThreadState, lookups: u32, cost: impl Fn(bool) -> u32) -> u64 {
     run_calls(monitor, thread, lookups, || ONE, |_, with| cost(with))
 }
 
 #[test]
 #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
 fn a_table_that_costs_more_than_it_saves_is_switched_off_and_on_again_when_it_pays() {
-    let (monitor, thread) = (Monitor::new(true), Thread::new());
+    let (monitor, thread) = (Monitor::new(true), thread());
     let lookups = 400_000;
     run(&monitor, &thread, lookups, |with| if with { 300 } else { 100 });
     let verdict = monitor.verdict();
@@ -97,7 +86,7 @@ fn a_table_that_costs_more_than_it_saves_is_switched_off_and_on_again_when_it_pa
 #[test]
 #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
 fn a_table_that_pays_stays_on_and_is_tried_ever_more_rarely() {
-    let (monitor, thread) = (Monitor::new(true), Thread::new());
+    let (monitor, thread) = (Monitor::new(true), thread());
     run(&monitor, &thread, 2_000_000, |with| if with { 20 } else { 200 });
     let verdict = monitor.verdict();
     assert!(verdict.on && verdict.switches == 0 && verdict.gain > Some(2.0), "{verdict:?}");
@@ -110,7 +99,7 @@ fn a_table_that_pays_stays_on_and_is_tried_ever_more_rarely() {
 fn a_table_that_costs_a_tenth_is_switched_off_although_the_index_is_cold_at_first() {
     let cold_for = 4 * BLOCK;
     for (with_table, without, stays_on) in [(110_u32, 100_u32, false), (100, 110, true), (100, 1000, true)] {
-        let (monitor, thread) = (Monitor::new(true), Thread::new());
+        let (monitor, thread) = (Monitor::new(true), thread());
         let (last, same_way) = (Cell::new(true), Cell::new(cold_for));
         let cost = |with: bool| {
             same_way.set(if last.replace(with) == with { same_way.get() + 1 } else { 0 });
@@ -132,7 +121,7 @@ fn a_table_that_costs_a_tenth_is_switched_off_although_the_index_is_cold_at_firs
 #[test]
 fn a_trial_in_which_the_table_is_switched_counts_for_nothing() {
     for interrupted in [Phase::Before, Phase::Warming, Phase::Other, Phase::Returning, Phase::After] {
-        let (monitor, thread) = (Monitor::new(true), Thread::new());
+        let (monitor, thread) = (Monitor::new(true), thread());
         thread.sampler.is_near.set([true; 2]);
         let cost = |with| if with { 300 } else { 100 };
         while thread.sampler.phase.get() != interrupted {
@@ -149,18 +138,18 @@ fn a_trial_in_which_the_table_is_switched_counts_for_nothing() {
 /// It fills, and so looks worse than it is.
 #[test]
 fn an_empty_table_in_the_place_of_another_is_not_tried_before_it_has_filled() {
-    let (monitor, thread) = (Monitor::new(true), Thread::new());
+    let (monitor, thread) = (Monitor::new(true), thread());
     let capacity = 100_000;
-    let (filled, mut lookups) = (Cell::new(0), 0);
+    let mut lookups = 0;
     let mut run = |cost: &dyn Fn(bool) -> u32, fills: u64, most: u64, until: &dyn Fn() -> bool| {
         for _ in 0..most {
             if until() {
                 return;
             }
-            let with = thread.asks(&monitor, ONE, &filled, capacity);
+            let with = thread.asks(ONE, &monitor, || capacity);
             PASSED.set(PASSED.get() + Duration::from_nanos(u64::from(cost(with))));
             lookups += 1;
-            filled.set(filled.get() + if lookups % 2 == 0 { fills } else { 0 });
+            thread.filled.set(thread.filled.get() + if lookups % 2 == 0 { fills } else { 0 });
         }
     };
     let lost = |with: bool| if with { 300 } else { 100 };
@@ -190,7 +179,7 @@ fn an_empty_table_in_the_place_of_another_is_not_tried_before_it_has_filled() {
 #[test]
 #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
 fn lookups_one_at_a_time_and_in_batches_have_a_verdict_each() {
-    let (monitor, thread) = (Monitor::new(true), Thread::new());
+    let (monitor, thread) = (Monitor::new(true), thread());
     let cost = |call, with| match (call, with) {
         (Call::Single, true) | (Call::Batch, false) => 100,
         (Call::Single, false) | (Call::Batch, true) => 300,
@@ -218,7 +207,7 @@ fn lookups_one_at_a_time_and_in_batches_have_a_verdict_each() {
 fn mixtures() -> Vec<(String, Box<dyn FnMut() -> Lookups>)> {
     let mut mixtures: Vec<(String, Box<dyn FnMut() -> Lookups>)> = Vec::new();
     for one_in in [17, 2] {
-        let random = crate::random::Random::new(7);
+        let random = Random::new(7);
         let calls = move || if random.below(one_in) == 0 { BATCH } else { ONE };
         mixtures.push((format!("one call in {one_in} a batch"), Box::new(calls)));
     }
@@ -248,7 +237,7 @@ fn mixtures() -> Vec<(String, Box<dyn FnMut() -> Lookups>)> {
 fn calls_that_come_by_turns_are_judged_as_the_mixture() {
     for (first, then) in [(300, 30), (30, 300), (130, 60), (70, 140)] {
         for (mixture, mut calls) in mixtures() {
-            let (monitor, thread) = (Monitor::new(true), Thread::new());
+            let (monitor, thread) = (Monitor::new(true), thread());
             for with_table in [first, then] {
                 let pays = with_table < 100;
                 // One at a time all is three times as dear.
@@ -283,7 +272,7 @@ fn runs_of_some_blocks_go_the_way_of_their_kind() {
 }
 
 fn runs_go_the_way_of_their_kind(run: u32) {
-    let (monitor, thread) = (Monitor::new(true), Thread::new());
+    let (monitor, thread) = (Monitor::new(true), thread());
     let (astray, done) = (Cell::new(0), Cell::new(0));
     let calls = || if done.get() % (2 * run) < run { ONE } else { BATCH };
     let cost = |call, with| {
@@ -305,7 +294,7 @@ fn runs_go_the_way_of_their_kind(run: u32) {
 #[test]
 #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
 fn both_kinds_are_tried_soon_when_the_watching_begins_anew() {
-    let (monitor, thread) = (Monitor::new(true), Thread::new());
+    let (monitor, thread) = (Monitor::new(true), thread());
     let pays = |_, with| if with { 100 } else { 300 };
     run_calls(&monitor, &thread, 10_000_000, || BATCH, pays);
     monitor.watch(false);
@@ -325,7 +314,7 @@ fn both_kinds_are_tried_soon_when_the_watching_begins_anew() {
 #[test]
 #[cfg_attr(miri, ignore = "statistics of many steps, and no unsafe code")]
 fn who_does_not_watch_always_uses_the_table() {
-    let (monitor, thread) = (Monitor::new(false), Thread::new());
+    let (monitor, thread) = (Monitor::new(false), thread());
     assert_eq!(run(&monitor, &thread, 100_000, |_| 1), 100_000);
     assert_eq!(monitor.verdict().trials, 0);
 }

@@ -159,7 +159,7 @@ impl Front for Pinned<'_> {
         let known = self.find(hash, accept);
         if known.is_none() {
             let ticket = self.ticket(hash);
-            found().into_iter().for_each(|pointer| self.emit_soon(&ticket, hash, pointer));
+            found().into_iter().for_each(|pointer| self.admit_soon(&ticket, hash, pointer));
         }
         known
     }
@@ -314,7 +314,7 @@ mod tests {
     fn a_table_with_room_for_all_misses_every_key_once() {
         let trace = trace((0..10_000).map(|at| at % 100));
         let slb = played(&Config::with_size(1 << 20), &trace, 0);
-        // Misses are emitted eight at a time, as by a map: the last of the first round are still waiting when they come
+        // Misses are admitted eight at a time, as by a map: the last of the first round are still waiting when they come
         // again.
         assert_eq!(slb.lookups, 10_000);
         assert!((9_893..=9_900).contains(&slb.hits), "{slb:?}");

@@ -173,7 +173,7 @@ impl<const N: usize, I> Beside<N, I> {
 pub(crate) struct Session<'b, const N: usize, I> {
     beside: &'b Beside<N, I>,
     visit: Pinned<'b>,
-    /// What the index's records wait for. Dropped behind the visit, which emits when it ends.
+    /// What the index's records wait for. Dropped behind the visit, which admits when it ends.
     guard: Guard,
 }
 
@@ -237,7 +237,7 @@ impl<const N: usize, I: Records<N>> Session<'_, N, I> {
 
     fn offer(&self, ticket: &Ticket, hash: u64, record: &Record<N, I::Value>) {
         if let Some(pointer) = Pointer::new(std::ptr::from_ref(record).expose_provenance() as u64) {
-            self.visit.emit_soon(ticket, hash, pointer);
+            self.visit.admit_soon(ticket, hash, pointer);
         }
     }
 
@@ -301,7 +301,7 @@ impl<const N: usize, I: Records<N>> Session<'_, N, I> {
     /// Takes the record of a key out.
     pub(crate) fn remove(&self, key: &Key<N>) {
         let hash = self.hash(key);
-        // Until this is dropped, nobody emits the record that goes.
+        // Until this is dropped, nobody admits the record that goes.
         let _write = self.visit.write(hash);
         self.beside.index.discard_record(key);
     }

@@ -200,7 +200,7 @@ fn simulated<'t>(buffer: &'t Buffer, places: &'t Permutation) -> impl FnMut(u64)
         if visit.find_on_account(hash, |found| found == pointer).is_some() {
             return true;
         }
-        visit.emit(&visit.ticket(hash), hash, pointer);
+        visit.admit(&visit.ticket(hash), hash, pointer);
         false
     }
 }

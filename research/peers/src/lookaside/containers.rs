@@ -264,7 +264,7 @@ impl<const N: usize> Contestant<N> for Foreign {
         counts.hits = told.hits;
         counts.misses = told.misses;
         counts.bypassed = told.bypassed;
-        counts.emissions = told.emissions;
+        counts.offers = told.emissions;
         counts.admissions = told.admissions;
         counts.evictions = told.evictions;
         counts.refused_tickets = told.refused_tickets;
