@@ -34,6 +34,8 @@ const COMMITTED: Committed = Committed {
 
 /// Bytes of a cache line.
 const LINE: usize = 64;
+/// Locks an operation, below which nothing is said of how long one is held: it is the mean of a few.
+const RARE: f64 = 0.03;
 /// What no other thread looks at.
 const PRIVATE: [&str; 2] = ["stack", "session"];
 /// What is not named.
@@ -202,7 +204,11 @@ fn watch(program: &Path, name: &str) -> BTreeMap<String, f64> {
         .map(|(name, &locks)| (name.replace("_locks_", "_held_"), locks))
         .collect();
     for (held, locks) in locks {
-        numbers.entry(held).and_modify(|instructions| *instructions /= locks);
+        if locks < RARE {
+            numbers.remove(&held);
+        } else {
+            numbers.entry(held).and_modify(|instructions| *instructions /= locks);
+        }
     }
     numbers
 }

@@ -55,6 +55,9 @@ pub(crate) struct Parameters {
     warm_up: usize,
     /// Lookups of one timed part.
     operations: usize,
+    /// Whether all of it is to be compiled for the processor that it runs on.
+    #[serde(default)]
+    native: bool,
 }
 
 /// Records, and what is asked for of them.
@@ -86,6 +89,10 @@ pub fn metrics(batch: usize) -> [String; 2] {
 
 /// The kind.
 pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), ExperimentError> {
+    if parameters.native && !cfg!(target_feature = "avx2") {
+        let how = "this is compiled for every x86-64: start it by RUSTFLAGS=-Ctarget-cpu=native cargo run --release";
+        return Err(ExperimentError::machine(how));
+    }
     let points: usize = parameters.sizes.iter().map(|size| 1 + size.points.len()).sum();
     session.announce(points * parameters.indexes.len());
     let core = cores()?[0];
