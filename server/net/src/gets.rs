@@ -26,6 +26,7 @@ pub(crate) trait Asker: Copy + Default {
 /// # Errors
 /// As [`Group::answer`].
 #[inline]
+#[allow(clippy::too_many_arguments, reason = "what is served, who serves, and how what follows is found")]
 pub(crate) fn serve<'d, G, A: Asker>(
     (mut get, length): (G, usize),
     rest: &'d [u8],
