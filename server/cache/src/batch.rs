@@ -173,7 +173,8 @@ impl<P: Policy> Pinned<'_, P> {
     }
 
     /// The hash of a key, and where its item is, dead or alive, if it was seen at once.
-    #[inline]
+    // Always: what it returns would be written in pieces and read as a whole, which waits for the writes.
+    #[inline(always)]
     pub(crate) fn spot(&self, key: &[u8]) -> (u64, Option<Spot>) {
         let engine = self.engine();
         let entries = engine.entries(self.moment().generation);

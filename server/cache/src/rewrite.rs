@@ -113,7 +113,8 @@ impl<P: Policy> Session<P> {
         let value = unsafe { &mut *unfinished::copy(&engine.arena, at, old, recency, accessed) };
         let made = make(&hit, value).ok_or(Some(at))?;
         unfinished::goes_live(&engine.arena, at);
-        pinned.meet(&hit);
+        // By its size, above: of no chained item there is more to know.
+        pinned.meet_one_of(class);
         let entries = engine.entries(generation);
         // SAFETY: just finished, and the caller's; pinned.
         let newcomer =

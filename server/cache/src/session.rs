@@ -25,6 +25,7 @@ use crate::item::{Expiry, Generation, Item};
 use crate::open_batch::OpenBatch;
 use crate::policy::Policy;
 use crate::shared::Engine;
+use crate::size_classes::ClassId;
 use crate::stamp::Number;
 
 /// One thread's way into a cache: see the module. Made by [`crate::engine::Cache::session`].
@@ -257,6 +258,11 @@ impl<'s, P: Policy> Pinned<'s, P> {
     /// Remembers whom an operation has met: see [`Session::class_met`].
     pub(crate) fn meet(&self, hit: &Hit<'_, P>) {
         self.session.met.set(hit.class());
+    }
+
+    /// The same of an item of which no more is wanted than its class, which is known.
+    pub(crate) fn meet_one_of(&self, class: ClassId) {
+        self.session.met.set(class.0);
     }
 
     pub(crate) fn moment(&self) -> Moment {

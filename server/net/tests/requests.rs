@@ -419,6 +419,38 @@ fn statistics_say_what_was_done() {
     server.stop().expect("no thread has failed");
 }
 
+/// The memory of a write that follows gets is asked for with theirs: that is no get, no use of the item, and nothing of
+/// what comes later is seen earlier.
+#[test]
+fn a_write_behind_gets_counts_as_no_get() {
+    let mut server = InProcess::new(settings(), 1_700_000_000).expect("a cache");
+    let mut gets = 0;
+    // Around the number of keys that are looked up at once.
+    for before in 1..=35 {
+        assert_eq!(
+            server.receive(b"delete k\r\n"),
+            if before == 1 { b"NOT_FOUND\r\n".as_slice() } else { b"DELETED\r\n" }
+        );
+        let sent = format!("{}set k 0 0 1\r\nx\r\nget k\r\n", "get k\r\n".repeat(before));
+        let due = format!("{}STORED\r\nVALUE k 0 1\r\nx\r\nEND\r\n", "END\r\n".repeat(before));
+        assert_eq!(
+            server.receive(sent.as_bytes()).escape_ascii().to_string(),
+            due.escape_default().to_string()
+        );
+        gets += before + 1;
+        let others = format!("{}set k 0 0 1\r\ny\r\nmg k h v\r\n", "get other\r\n".repeat(before));
+        let due = format!("{}STORED\r\nVA 1 h0\r\ny\r\n", "END\r\n".repeat(before));
+        assert_eq!(
+            server.receive(others.as_bytes()).escape_ascii().to_string(),
+            due.escape_default().to_string()
+        );
+        gets += before + 1;
+    }
+    let stats = String::from_utf8(server.receive(b"stats\r\n")).expect("text");
+    assert!(stats.contains(&format!("STAT cmd_get {gets}\r\n")), "{gets} in {stats}");
+    assert!(stats.contains("STAT get_hits 70\r\n"), "{stats}");
+}
+
 #[test]
 fn statistics_tell_of_a_lookaside_buffer_only_where_there_is_one() {
     let bare = Server::start(settings()).expect("it starts");

@@ -83,6 +83,7 @@ impl ArithmeticResult {
 ///
 /// # Errors
 /// [`NotNumeric`] if there is no number in the value, or it is longer than [`LONGEST_NUMBER`].
+#[inline]
 pub fn apply(value: &[u8], delta: u64, operation: Operation) -> Result<ArithmeticResult, NotNumeric> {
     if value.len() > LONGEST_NUMBER {
         return Err(NotNumeric);

@@ -4,7 +4,7 @@ use cache::engine::Hit;
 use protocol::meta::MetaRequest;
 use protocol::{
     Connection, ErrorReply, GetRequest, Key, KeyStream, Line, Refusal, Request, StoreRequest, StreamState,
-    Verb, parse, reply, split_line,
+    Verb, parse, parse_plain, reply, split_line,
 };
 
 use super::block::Asker as Storer;
@@ -136,17 +136,23 @@ impl Conversation {
             },
             _ => None,
         };
-        gets::serve((get, line), rest, turn, executor, output, next, |get, _, group, executor, output| {
+        let add = |get: GetRequest<'d>,
+                   _,
+                   group: &mut Group<'d, Getter>,
+                   executor: &mut Executor,
+                   output: &mut Output| {
             gather(group, get.keys, get.with_cas, executor, output)?;
             if let Some(getter) = group.last() {
                 getter.is_last = true;
             }
             Ok(())
-        })
-        .map_err(|Unanswered { key, asker }| {
-            self.state = State::List { stream: KeyStream::resume(asker.with_cas), exptime: None };
-            (offset_in(rest, key), Needs::Room)
-        })
+        };
+        gets::serve((get, line), rest, turn, executor, output, next, written_first, add).map_err(
+            |Unanswered { key, asker }| {
+                self.state = State::List { stream: KeyStream::resume(asker.with_cas), exptime: None };
+                (offset_in(rest, key), Needs::Room)
+            },
+        )
     }
 
     /// Goes on with a key list.
@@ -223,6 +229,7 @@ impl Conversation {
 
 /// The key that a request writes, if it is one, and the bytes that follow its line; of a key in base64 nobody knows
 /// where it lies.
+#[inline(always)]
 fn written<'d>(request: &Request<'d>) -> Option<(&'d [u8], usize)> {
     Some(match request {
         Request::Store(store) => (store.key.as_bytes(), store.length + reply::CRLF.len()),
@@ -237,16 +244,40 @@ fn written<'d>(request: &Request<'d>) -> Option<(&'d [u8], usize)> {
 }
 
 /// The request that begins here, if it writes.
-#[inline]
-fn parse_written(rest: &[u8]) -> Option<Written<'_, Request<'_>>> {
+#[inline(always)]
+fn parse_written<'d>(rest: &'d [u8], found: &mut Option<Written<'d, Request<'d>>>) {
     // Mostly a get, in a load of gets and sets: it is parsed when its turn comes.
     if rest.starts_with(b"g") {
-        return None;
+        return;
     }
-    let Line::Complete(line) = split_line(rest) else { return None };
-    let request = parse(line).ok()?;
-    let (key, block) = written(&request)?;
-    Some(Written { request, key, line: line.len(), total: line.len() + block })
+    let Line::Complete(line) = split_line(rest) else { return };
+    *found = parse_plain(line).and_then(|request| Written::of(request, line));
+    if found.is_none() {
+        parse_unusual(line, found);
+    }
+}
+
+/// The same of a line that is not as most clients write it.
+#[inline(never)]
+fn parse_unusual<'d>(line: &'d [u8], found: &mut Option<Written<'d, Request<'d>>>) {
+    *found = parse(line).ok().and_then(|request| Written::of(request, line));
+}
+
+impl<'d> Written<'d, Request<'d>> {
+    /// The request of a line, if it writes.
+    #[inline(always)]
+    fn of(request: Request<'d>, line: &[u8]) -> Option<Self> {
+        let (key, block) = written(&request)?;
+        Some(Written { request, key, line: line.len(), total: line.len() + block })
+    }
+}
+
+/// The key that the request at the start of these bytes writes, if it does.
+#[inline(never)]
+pub(super) fn written_first(rest: &[u8]) -> Option<&[u8]> {
+    let mut found = None;
+    parse_written(rest, &mut found);
+    found.map(|written| written.key)
 }
 
 /// Adds the keys of a list to a group.

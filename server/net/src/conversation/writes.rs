@@ -10,6 +10,10 @@
 //! A write waits for an index line and for the item that it replaces. What is asked for beforehand is only asked for:
 //! each write looks again, so that writes of one key, and of other connections, need no care.
 //!
+//! Requests are parsed where they stay until they are served, those that are as most clients write them in line. A
+//! request that a call has written piece by piece, and that is moved as a whole at once, waits for the pieces: that was
+//! a twelfth of what an `incr` took of the server's own time.
+//!
 //! Rejected: *to look everything up first and then to change it*, as gets are. What was found is to be looked at again
 //! when its turn comes, for an earlier write of the run may have changed it, so nothing is saved.
 
@@ -31,38 +35,44 @@ pub(super) struct Written<'d, R> {
 
 impl Conversation {
     /// Serves a request that writes, at the start of `rest`, and those that follow it at once: as `parse` finds them,
-    /// by `serve`.
+    /// which writes them where they stay (a request is long, and moved it is waited for), by `serve`.
     #[allow(clippy::too_many_arguments, reason = "what is served, how the next is found, and who serves")]
     pub(super) fn writes<'d, R>(
         &mut self,
         first: Written<'d, R>,
         rest: &'d [u8],
         turn: &mut usize,
-        parse: impl Fn(&'d [u8]) -> Option<Written<'d, R>>,
+        parse: impl Fn(&'d [u8], &mut Option<Written<'d, R>>),
         serve: impl Fn(&mut Self, &R, usize, &'d [u8], &mut Executor, &mut Output) -> Step,
         executor: &mut Executor,
         output: &mut Output,
     ) -> Step {
-        let mut keys = [first.key; GROUP];
         let (mut len, mut end) = (1, first.total);
         let mut run = [const { None }; GROUP];
+        run[0] = Some(first);
         let most = GROUP.min(*turn + 1);
         while len < most
             && let Some(after) = rest.get(end..).filter(|after| !after.is_empty())
-            && let Some(next) = parse(after)
-            && next.total <= after.len()
         {
-            keys[len] = next.key;
-            end += next.total;
-            run[len] = Some(next);
-            len += 1;
+            parse(after, &mut run[len]);
+            match &run[len] {
+                Some(next) if next.total <= after.len() => {
+                    end += next.total;
+                    len += 1;
+                }
+                _ => break,
+            }
         }
-        if len == 1 {
-            return serve(self, &first.request, first.line, rest, executor, output);
+        let run = &run[..len];
+        if let [Some(only)] = run {
+            return serve(self, &only.request, only.line, rest, executor, output);
         }
-        run[0] = Some(first);
+        let mut keys: [&[u8]; GROUP] = [&[]; GROUP];
+        for (key, written) in keys.iter_mut().zip(run.iter().flatten()) {
+            *key = written.key;
+        }
         executor.begin_batch(&keys[..len]);
-        let step = self.in_order(&run, rest, turn, serve, executor, output);
+        let step = self.in_order(run, rest, turn, serve, executor, output);
         executor.end_batch();
         step
     }

@@ -20,7 +20,7 @@ use std::os::fd::RawFd;
 use std::sync::Arc;
 
 use atomics::Counting;
-use cache::engine::{Expiry, Housekeeper, Session};
+use cache::engine::{Housekeeper, Session};
 use protocol::{ErrorReply, Request, StatsTopic, reply};
 
 pub(crate) use arithmetic::{Counted, Counting as NumberChange};
@@ -159,15 +159,7 @@ impl Executor {
                 answer(output, noreply, if removed { reply::DELETED } else { reply::NOT_FOUND });
             }
             Request::Arithmetic { operation, key, delta, noreply } => {
-                let change = NumberChange {
-                    operation,
-                    delta,
-                    if_cas: None,
-                    own_cas: None,
-                    initial: None,
-                    expiry: |before: Option<Expiry>| before.unwrap_or(Expiry::Never),
-                };
-                match self.count(&key, &change) {
+                match self.count_plainly(&key, operation, delta) {
                     Counted::Number { .. } if noreply => {}
                     Counted::Number { number, .. } => reply::number(output.bytes(), number),
                     Counted::NotFound | Counted::Exists => answer(output, noreply, reply::NOT_FOUND),

@@ -22,6 +22,7 @@ pub struct BinaryArithmetic<'a> {
     pub quiet: bool,
 }
 
+#[inline(always)]
 pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {
     let key = parts.only_key()?;
     let (&delta, rest) = parts.extras.split_first_chunk()?;

@@ -2,6 +2,7 @@
 
 use super::{BinaryRequest, Parts, opcode};
 
+#[inline(always)]
 pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {
     let key = parts.only_key().filter(|_| parts.extras.is_empty())?;
     Some(BinaryRequest::Delete { key, quiet: parts.opcode() == opcode::DELETE_Q })

@@ -2,6 +2,7 @@
 
 use super::{BinaryRequest, Parts, opcode};
 
+#[inline(always)]
 pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {
     let delay = if parts.extras.is_empty() { 0 } else { parts.time()? };
     let delay = i32::try_from(delay).unwrap_or(i32::MAX);

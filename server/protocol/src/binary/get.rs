@@ -13,7 +13,7 @@ pub struct BinaryGet<'a> {
     pub quiet: bool,
 }
 
-#[inline]
+#[inline(always)]
 pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {
     let key = parts.only_key().filter(|_| parts.extras.is_empty())?;
     let number = parts.opcode();

@@ -160,7 +160,8 @@ struct Parts<'a> {
 /// let Frame::Request { request: BinaryRequest::Noop, length: 24, .. } = parse(&received) else { panic!() };
 /// assert_eq!(parse(&received[..3]), Frame::Incomplete(24));
 /// ```
-#[inline]
+// Always, and the reading of each command with it: a request is long, and moved it is waited for.
+#[inline(always)]
 pub fn parse(received: &[u8]) -> Frame<'_> {
     if received.first().is_some_and(|&magic| magic != REQUEST_MAGIC) {
         return Frame::Foreign;
@@ -173,43 +174,65 @@ pub fn parse(received: &[u8]) -> Frame<'_> {
         return refuse(Status::InvalidArguments);
     }
     let Some(value_length) = total.checked_sub(key + extras) else { return refuse(Status::UnknownCommand) };
-    let Some(read) = command(header.opcode()) else {
-        let swallow = Some(HEADER_LENGTH + total);
-        return Frame::Refused { header, status: Status::UnknownCommand, swallow };
-    };
-    let Some(before_value) = body.get(..key + extras) else {
+    let command = match body.get(..key + extras) {
+        Some(before_value) => {
+            let (extras, key) = before_value.split_at(extras);
+            read(&Parts { header, extras, key, value_length })
+        }
         // What it consists of is known before it has come, and what is wrong needs not be waited for.
-        let absent = Parts { header, extras: &[0; 255][..extras], key: &[0; 255][..key], value_length };
-        return match read(&absent) {
-            Some(_) => Frame::Incomplete(HEADER_LENGTH + key + extras),
-            None => refuse(Status::InvalidArguments),
-        };
+        None => match may_come(header, value_length) {
+            Command::Right(()) => return Frame::Incomplete(HEADER_LENGTH + key + extras),
+            Command::Wrong => Command::Wrong,
+            Command::Unknown => Command::Unknown,
+        },
     };
-    let (extras, key) = before_value.split_at(extras);
-    match read(&Parts { header, extras, key, value_length }) {
-        Some(request) => Frame::Request { header, request, length: HEADER_LENGTH + before_value.len() },
-        None => refuse(Status::InvalidArguments),
+    match command {
+        Command::Right(request) => Frame::Request { header, request, length: HEADER_LENGTH + key + extras },
+        Command::Wrong => refuse(Status::InvalidArguments),
+        Command::Unknown => {
+            let swallow = Some(HEADER_LENGTH + total);
+            Frame::Refused { header, status: Status::UnknownCommand, swallow }
+        }
     }
 }
 
-type Read = for<'a> fn(&Parts<'a>) -> Option<BinaryRequest<'a>>;
+/// What a frame asks for.
+enum Command<R> {
+    Right(R),
+    /// Its parts are not those of the command.
+    Wrong,
+    /// There is no such command.
+    Unknown,
+}
 
-/// How the frame of a command is read, if there is such a command.
-#[inline]
-fn command(number: u8) -> Option<Read> {
+/// The same of a frame that is not all here, but for what it asks for.
+#[inline(never)]
+fn may_come(header: Header, value_length: usize) -> Command<()> {
+    let (key, extras) = (header.key_length(), header.extras_length());
+    match read(&Parts { header, extras: &[0; 255][..extras], key: &[0; 255][..key], value_length }) {
+        Command::Right(_) => Command::Right(()),
+        Command::Wrong => Command::Wrong,
+        Command::Unknown => Command::Unknown,
+    }
+}
+
+/// Reads a frame as its command has it.
+#[inline(always)]
+fn read<'a>(parts: &Parts<'a>) -> Command<BinaryRequest<'a>> {
     use opcode::*;
-    Some(match number {
-        GET | GET_Q | GET_K | GET_KQ => get::read,
-        SET | SET_Q | ADD | ADD_Q | REPLACE | REPLACE_Q => store::read,
-        APPEND | APPEND_Q | PREPEND | PREPEND_Q => store::read_extension,
-        DELETE | DELETE_Q => delete::read,
-        INCREMENT | INCREMENT_Q | DECREMENT | DECREMENT_Q => arithmetic::read,
-        TOUCH | GAT | GAT_Q | GAT_K | GAT_KQ => touch::read,
-        FLUSH | FLUSH_Q => flush::read,
-        STAT => stats::read,
-        NOOP | VERSION | QUIT | QUIT_Q => plain::read,
-        _ => return None,
-    })
+    let request = match parts.opcode() {
+        GET | GET_Q | GET_K | GET_KQ => get::read(parts),
+        SET | SET_Q | ADD | ADD_Q | REPLACE | REPLACE_Q => store::read(parts),
+        APPEND | APPEND_Q | PREPEND | PREPEND_Q => store::read_extension(parts),
+        DELETE | DELETE_Q => delete::read(parts),
+        INCREMENT | INCREMENT_Q | DECREMENT | DECREMENT_Q => arithmetic::read(parts),
+        TOUCH | GAT | GAT_Q | GAT_K | GAT_KQ => touch::read(parts),
+        FLUSH | FLUSH_Q => flush::read(parts),
+        STAT => stats::read(parts),
+        NOOP | VERSION | QUIT | QUIT_Q => plain::read(parts),
+        _ => return Command::Unknown,
+    };
+    request.map_or(Command::Wrong, Command::Right)
 }
 
 impl<'a> Parts<'a> {

@@ -2,6 +2,7 @@
 
 use super::{BinaryRequest, Parts, opcode};
 
+#[inline(always)]
 pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {
     let is_bare = parts.extras.is_empty() && parts.key.is_empty() && parts.value_length == 0;
     is_bare.then_some(match parts.opcode() {

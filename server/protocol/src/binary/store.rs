@@ -34,16 +34,19 @@ pub enum BinaryMode {
     Prepend,
 }
 
+#[inline(always)]
 pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {
     let extras: &[u8; 8] = parts.extras.try_into().ok()?;
     let [f0, f1, f2, f3, time @ ..] = *extras;
     store(parts, u32::from_be_bytes([f0, f1, f2, f3]), u32::from_be_bytes(time))
 }
 
+#[inline(always)]
 pub(super) fn read_extension<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {
     if parts.extras.is_empty() { store(parts, 0, 0) } else { None }
 }
 
+#[inline(always)]
 fn store<'a>(parts: &Parts<'a>, flags: u32, exptime: u32) -> Option<BinaryRequest<'a>> {
     let (mode, quiet) = match parts.opcode() {
         opcode::SET => (BinaryMode::Set, false),

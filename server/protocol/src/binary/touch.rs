@@ -2,6 +2,7 @@
 
 use super::{BinaryGet, BinaryRequest, Parts, opcode};
 
+#[inline(always)]
 pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {
     let exptime = parts.time()?;
     let number = parts.opcode();

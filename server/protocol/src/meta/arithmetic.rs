@@ -1,6 +1,6 @@
 //! `ma <key> <flag>*`.
 
-use super::{Flags, MetaKey, MetaRequest, write_key_and_flags};
+use super::{Flags, MetaKey, MetaRequest, plain_key_and_flags, write_key_and_flags};
 use crate::arithmetic::Operation;
 use crate::error::ErrorReply;
 use crate::key::MAX_KEY_LENGTH;
@@ -33,6 +33,13 @@ pub(super) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
     };
     flags.check_opaque().map_err(Refusal::answer)?;
     Ok(MetaRequest::Arithmetic(MetaArithmetic { key, operation, flags }))
+}
+
+/// A line as clients write it, which counts up.
+#[inline(always)]
+pub(crate) fn parse_plain(rest: &[u8]) -> Option<MetaArithmetic<'_>> {
+    let (key, flags) = plain_key_and_flags(rest)?;
+    (!flags.has(b'M')).then_some(MetaArithmetic { key, operation: Operation::Increment, flags })
 }
 
 impl MetaArithmetic<'_> {

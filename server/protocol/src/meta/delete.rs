@@ -1,6 +1,6 @@
 //! `md <key> <flag>*`.
 
-use super::{Flags, MetaKey, MetaRequest, key_and_flags, write_key_and_flags};
+use super::{Flags, MetaKey, MetaRequest, key_and_flags, plain_key_and_flags, write_key_and_flags};
 use crate::refusal::Refusal;
 
 /// `md`.
@@ -16,6 +16,13 @@ pub(super) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
     let (key, flags) = key_and_flags(rest).map_err(Refusal::answer)?;
     flags.check_opaque().map_err(Refusal::answer)?;
     Ok(MetaRequest::Delete(MetaDelete { key, flags }))
+}
+
+/// A line as clients write it.
+#[inline(always)]
+pub(crate) fn parse_plain(rest: &[u8]) -> Option<MetaDelete<'_>> {
+    let (key, flags) = plain_key_and_flags(rest)?;
+    Some(MetaDelete { key, flags })
 }
 
 impl MetaDelete<'_> {

@@ -32,7 +32,7 @@ pub use set::{MetaMode, MetaSet};
 use crate::error::ErrorReply;
 use crate::key::MAX_KEY_LENGTH;
 use crate::refusal::Refusal;
-use crate::token::{skip_spaces, split_token, word_length};
+use crate::token::{skip_spaces, split_token, token_length, word_length};
 
 /// A well-formed meta command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,7 +64,10 @@ pub(crate) fn parse<'a>(name: &[u8], rest: &'a [u8]) -> Option<Result<MetaReques
     })
 }
 
+pub(crate) use arithmetic::parse_plain as parse_plain_arithmetic;
+pub(crate) use delete::parse_plain as parse_plain_delete;
 pub(crate) use get::parse as parse_get;
+pub(crate) use set::parse_plain as parse_plain_set;
 
 impl MetaRequest<'_> {
     /// Appends the request line without its CRLF.
@@ -88,6 +91,16 @@ fn key_and_flags(rest: &[u8]) -> Result<(MetaKey<'_>, Flags<'_>), ErrorReply> {
         return Err(ErrorReply::BadFormat);
     }
     Flags::check(key, flags, 2)
+}
+
+/// The key and the flags of a line that is as clients write it: one space before each flag, all of them
+/// [in short form](Flags).
+#[inline(always)]
+fn plain_key_and_flags(rest: &[u8]) -> Option<(MetaKey<'_>, Flags<'_>)> {
+    let (key, behind) = rest.split_at(token_length(rest));
+    let (flags, length) = Flags::short_behind(behind);
+    let is_plain = matches!(key.len(), 1..=MAX_KEY_LENGTH) && length == behind.len();
+    is_plain.then(|| (MetaKey::from_plain(key), flags))
 }
 
 /// The key at the start of what may go on, and what stands behind it, if that is a key that is not looked at any

@@ -2,11 +2,13 @@
 
 use super::{Flags, MetaKey, MetaRequest};
 use crate::error::ErrorReply;
+use crate::key::MAX_KEY_LENGTH;
 use crate::number::append;
 use crate::number::value_length;
 use crate::refusal::Refusal;
 use crate::reply::CRLF;
-use crate::token::{skip_spaces, split_token};
+use crate::text::plain::short_number;
+use crate::token::{skip_spaces, split_token, token_length};
 
 /// `ms`. `length` bytes of data and a CRLF follow the line, as for [`StoreRequest`](crate::StoreRequest).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +56,17 @@ pub(super) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
     };
     flags.check_opaque().map_err(refuse)?;
     Ok(MetaRequest::Set(MetaSet { key, length, mode, flags }))
+}
+
+/// A line as clients write it, in no mode.
+#[inline(always)]
+pub(crate) fn parse_plain(rest: &[u8]) -> Option<MetaSet<'_>> {
+    let (key, behind) = rest.split_at(token_length(rest));
+    let (length, behind) = short_number(behind)?;
+    let (flags, end) = Flags::short_behind(behind);
+    let is_plain = matches!(key.len(), 1..=MAX_KEY_LENGTH) && end == behind.len() && !flags.has(b'M');
+    let (key, mode) = (MetaKey::from_plain(key), MetaMode::Set);
+    is_plain.then_some(MetaSet { key, length: length as usize, mode, flags })
 }
 
 impl MetaSet<'_> {

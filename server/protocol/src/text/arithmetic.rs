@@ -30,8 +30,8 @@ pub(super) fn parse(rest: &[u8], operation: Operation) -> Result<Request<'_>, Re
 }
 
 /// A line as clients write it: as [`super::store`] has it.
-#[inline]
-fn parse_plain(rest: &[u8]) -> Option<(Key<'_>, u64, bool)> {
+#[inline(always)]
+pub(super) fn parse_plain(rest: &[u8]) -> Option<(Key<'_>, u64, bool)> {
     let (key, rest) = rest.split_at(token_length(rest));
     let key = Key::from_token(key)?;
     let (delta, rest) = short_number(rest)?;

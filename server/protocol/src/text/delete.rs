@@ -28,8 +28,8 @@ pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
 }
 
 /// A key and at most `noreply`, unless the key is that word.
-#[inline]
-fn parse_plain(rest: &[u8]) -> Option<(Key<'_>, bool)> {
+#[inline(always)]
+pub(super) fn parse_plain(rest: &[u8]) -> Option<(Key<'_>, bool)> {
     let (key, rest) = rest.split_at(token_length(rest));
     let noreply = ends_in_noreply(rest)?;
     (noreply || key != b"noreply").then_some((Key::from_token(key)?, noreply))

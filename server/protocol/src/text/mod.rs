@@ -29,7 +29,7 @@ mod key_stream;
 mod lru;
 mod lru_crawler;
 mod memlimit;
-mod plain;
+pub(crate) mod plain;
 pub mod reply;
 mod request;
 pub mod response;
@@ -45,6 +45,7 @@ pub use get::GetRequest;
 pub use key_stream::{KeyStream, StreamState, Streamed};
 pub use lru::{Factor, LruRequest};
 pub use lru_crawler::LruCrawlerRequest;
+pub use plain::parse_plain;
 pub use request::Request;
 pub use shutdown::Shutdown;
 pub use slabs::SlabsRequest;
@@ -84,28 +85,19 @@ pub fn parse(line: &[u8]) -> Result<Request<'_>, Refusal> {
         return Err(BAD_FORMAT);
     }
     let text = strip_ending(line);
-    if let Some(keys) = text.strip_prefix(b"get ") {
-        return get::parse(keys, false);
-    }
-    if let Some(keys) = text.strip_prefix(b"gets ") {
-        return get::parse(keys, true);
-    }
-    if let Some(rest) = text.strip_prefix(b"set ") {
-        return store::parse(rest, Verb::Set);
-    }
-    if let Some(rest) = text.strip_prefix(b"mg ") {
-        return meta::parse_get(rest).map(Request::Meta);
-    }
-    if let Some(rest) = text.strip_prefix(b"incr ") {
-        return arithmetic::parse(rest, Operation::Increment);
-    }
-    if let Some(rest) = text.strip_prefix(b"delete ") {
-        return delete::parse(rest);
-    }
-    if let [b'm', _, b' ', ..] = text
-        && let Some(request) = meta::parse(&text[..2], &text[2..])
-    {
-        return request.map(Request::Meta);
+    match text {
+        [b'g', b'e', b't', b' ', keys @ ..] => return get::parse(keys, false),
+        [b'g', b'e', b't', b's', b' ', keys @ ..] => return get::parse(keys, true),
+        [b's', b'e', b't', b' ', rest @ ..] => return store::parse(rest, Verb::Set),
+        [b'm', b'g', b' ', rest @ ..] => return meta::parse_get(rest).map(Request::Meta),
+        [b'i', b'n', b'c', b'r', b' ', rest @ ..] => return arithmetic::parse(rest, Operation::Increment),
+        [b'd', b'e', b'l', b'e', b't', b'e', b' ', rest @ ..] => return delete::parse(rest),
+        [b'm', _, b' ', ..] => {
+            if let Some(request) = meta::parse(&text[..2], &text[2..]) {
+                return request.map(Request::Meta);
+            }
+        }
+        _ => {}
     }
     other_command(text)
 }

@@ -94,8 +94,8 @@ pub(super) fn parse(rest: &[u8], verb: Verb) -> Result<Request<'_>, Refusal> {
 
 /// A line as clients write it, read once from left to right: a key, three short numbers with a space before each, and
 /// nothing else but `noreply`. Of any other line, good or bad, nothing is said.
-#[inline]
-fn parse_plain(rest: &[u8], verb: Verb) -> Option<StoreRequest<'_>> {
+#[inline(always)]
+pub(super) fn parse_plain(rest: &[u8], verb: Verb) -> Option<StoreRequest<'_>> {
     let (key, rest) = rest.split_at(token_length(rest));
     let key = Key::from_token(key)?;
     let (flags, rest) = short_number(rest)?;

@@ -3,6 +3,7 @@
 use cache::engine::Hit;
 use protocol::binary::{BinaryGet, BinaryRequest, Frame, Header, Status, parse, reply};
 
+use super::written_first;
 use crate::executor::{Context, Executor};
 use crate::gets::{self, Asker};
 use crate::output::Output;
@@ -50,6 +51,7 @@ pub(super) fn gather<'d>(
         executor,
         output,
         next,
+        written_first,
         |request, at, group, executor, output| {
             group.add(request.1.key, BinaryGetter { request: Some(request), at }, executor, output)
         },

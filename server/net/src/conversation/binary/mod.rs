@@ -103,6 +103,7 @@ impl Conversation {
 }
 
 /// The key that a request writes, if it is one, and the bytes of its value.
+#[inline(always)]
 fn written<'d>(request: &BinaryRequest<'d>) -> Option<(&'d [u8], usize)> {
     match request {
         BinaryRequest::Store(store) => Some((store.key, store.length)),
@@ -114,10 +115,21 @@ fn written<'d>(request: &BinaryRequest<'d>) -> Option<(&'d [u8], usize)> {
 }
 
 /// The frame that begins here, if it writes.
-fn parse_written(rest: &[u8]) -> Option<Written<'_, (Header, BinaryRequest<'_>)>> {
-    let Frame::Request { header, request, length } = parse(rest) else { return None };
-    let (key, value) = written(&request)?;
-    Some(Written { request: (header, request), key, line: length, total: length + value })
+#[inline(always)]
+fn parse_written<'d>(rest: &'d [u8], found: &mut Option<Written<'d, (Header, BinaryRequest<'d>)>>) {
+    let Frame::Request { header, request, length } = parse(rest) else { return };
+    if let Some((key, value)) = written(&request) {
+        *found = Some(Written { request: (header, request), key, line: length, total: length + value });
+    }
+}
+
+/// The key that the frame at the start of these bytes writes, if it does.
+#[inline(never)]
+fn written_first(rest: &[u8]) -> Option<&[u8]> {
+    match parse(rest) {
+        Frame::Request { request, .. } => written(&request).map(|(key, _)| key),
+        _ => None,
+    }
 }
 
 /// What an error is called here.

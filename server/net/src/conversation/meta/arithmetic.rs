@@ -2,26 +2,34 @@
 
 use cache::engine::Expiry;
 use protocol::ErrorReply;
-use protocol::meta::{MetaArithmetic, reply};
+use protocol::meta::{Letters, MetaArithmetic, reply};
 use protocol::reply::CRLF;
 
 use crate::executor::{Context, Counted, Executor, NumberChange};
 use crate::output::Output;
+
+/// With these it is more than counting what is there.
+const MORE: Letters = Letters::of(b"CENT");
 
 /// Serves an `ma`.
 pub(super) fn count(request: &MetaArithmetic<'_>, key: &[u8], executor: &mut Executor, output: &mut Output) {
     let flags = &request.flags;
     // By the clock of now: it may tick while the item is changed.
     let times = Times::read(request, executor.context());
-    let change = NumberChange {
-        operation: request.operation,
-        delta: request.delta(),
-        if_cas: flags.number(b'C').filter(|&cas| cas != 0),
-        own_cas: flags.number(b'E'),
-        initial: flags.has(b'N').then(|| request.initial()),
-        expiry: |before| times.last(before),
+    let may_be_created = flags.has(b'N');
+    let counted = if flags.has_any(MORE) {
+        let change = NumberChange {
+            operation: request.operation,
+            delta: request.delta(),
+            if_cas: flags.number(b'C').filter(|&cas| cas != 0),
+            own_cas: flags.number(b'E'),
+            initial: may_be_created.then(|| request.initial()),
+            expiry: |before| times.last(before),
+        };
+        executor.count(key, &change)
+    } else {
+        executor.count_plainly(key, request.operation, request.delta())
     };
-    let counted = executor.count(key, &change);
     let out = output.bytes();
     match counted {
         Counted::Number { .. } if flags.has(b'q') => {}
@@ -50,7 +58,7 @@ pub(super) fn count(request: &MetaArithmetic<'_>, key: &[u8], executor: &mut Exe
         Counted::NotFound => reply::line(out, reply::NOT_FOUND, &request.key, flags),
         Counted::Exists => reply::line(out, reply::EXISTS, &request.key, flags),
         // Nothing but an item that is created needs memory that cannot be had.
-        Counted::Failed(ErrorReply::OutOfMemory) if change.initial.is_some() => {
+        Counted::Failed(ErrorReply::OutOfMemory) if may_be_created => {
             out.extend_from_slice(ErrorReply::OutOfMemoryAllocating.bytes());
         }
         Counted::Failed(error) => out.extend_from_slice(error.bytes()),
@@ -71,11 +79,11 @@ impl Times {
     fn read(request: &MetaArithmetic<'_>, context: Context<'_>) -> Times {
         let flags = &request.flags;
         let expiry = |letter| flags.time(letter).map(|time| context.expiry(time));
-        let last = flags.iter().filter(|flag| matches!(flag.letter, b'N' | b'T')).last();
+        let last = || flags.iter().filter(|flag| matches!(flag.letter, b'N' | b'T')).last();
         Times {
             created: expiry(b'N'),
             touched: expiry(b'T'),
-            created_last: last.is_some_and(|flag| flag.letter == b'N'),
+            created_last: flags.has(b'N') && last().is_some_and(|flag| flag.letter == b'N'),
         }
     }
 

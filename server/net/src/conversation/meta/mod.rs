@@ -6,7 +6,7 @@ mod delete;
 mod get;
 mod set;
 
-use protocol::meta::{MAX_DECODED_LENGTH, MetaGet, MetaRequest, reply};
+use protocol::meta::{MAX_DECODED_LENGTH, MetaGet, MetaKey, MetaRequest, reply};
 
 pub(super) use set::answer as answer_set;
 
@@ -41,23 +41,32 @@ impl Conversation {
         executor: &mut Executor,
         output: &mut Output,
     ) -> Step {
-        let place = &mut [0; MAX_DECODED_LENGTH];
+        let place = &mut None;
         match request {
             MetaRequest::Get(request) => {
-                get::get(request, request.key.decode(place), executor, output);
+                get::get(request, decoded(&request.key, place), executor, output);
             }
             MetaRequest::Set(request) => return self.meta_set(request, line, rest, executor, output),
             MetaRequest::Delete(request) => {
-                delete::delete(request, request.key.decode(place), executor, output);
+                delete::delete(request, decoded(&request.key, place), executor, output);
             }
             MetaRequest::Arithmetic(request) => {
-                arithmetic::count(request, request.key.decode(place), executor, output);
+                arithmetic::count(request, decoded(&request.key, place), executor, output);
             }
             MetaRequest::Debug(request) => {
-                debug::inspect(request, request.key.decode(place), executor, output);
+                debug::inspect(request, decoded(&request.key, place), executor, output);
             }
             MetaRequest::Noop => output.bytes().extend_from_slice(reply::NOOP),
         }
         Ok(line)
+    }
+}
+
+/// A key's bytes. Of the place for one in base64 nothing is cleared before such a one comes.
+#[inline]
+fn decoded<'k>(key: &MetaKey<'k>, place: &'k mut Option<[u8; MAX_DECODED_LENGTH]>) -> &'k [u8] {
+    match key.plain() {
+        Some(key) => key,
+        None => key.decode(place.insert([0; MAX_DECODED_LENGTH])),
     }
 }

@@ -1,8 +1,9 @@
 //! `ms`.
 
-use protocol::meta::{MAX_DECODED_LENGTH, MetaMode, MetaSet, reply};
+use protocol::meta::{MetaMode, MetaSet, reply};
 use protocol::reply::CRLF;
 
+use super::decoded;
 use crate::conversation::block::Asker;
 use crate::conversation::{Conversation, Step};
 use crate::executor::{Context, Executor, How, StoreOutcome, Storing};
@@ -18,8 +19,8 @@ impl Conversation {
         executor: &mut Executor,
         output: &mut Output,
     ) -> Step {
-        let place = &mut [0; MAX_DECODED_LENGTH];
-        let storing = storing(request, request.key.decode(place), executor.context());
+        let place = &mut None;
+        let storing = storing(request, decoded(&request.key, place), executor.context());
         self.take_block(
             &storing,
             line,
