@@ -1,12 +1,9 @@
 //! A data block that comes in pieces: it is written into the cache's memory as it comes.
 
 use protocol::binary::Header;
-use protocol::meta::MetaRequest;
-use protocol::{ErrorReply, Request, reply};
+use protocol::{ErrorReply, reply};
 
-use super::{binary, meta, text};
 use crate::executor::{Executor, Reserved, StoreOutcome};
-use crate::output::Output;
 
 /// A data block that comes in pieces.
 pub(super) struct Block {
@@ -34,22 +31,6 @@ pub(super) enum Asker {
     },
 }
 
-impl Asker {
-    fn answer(&self, outcome: StoreOutcome, executor: &Executor, output: &mut Output) {
-        match self {
-            Asker::Text { noreply } => text::answer_store(outcome, *noreply, output),
-            Asker::Meta { line } => {
-                if let Ok(Request::Meta(MetaRequest::Set(request))) = protocol::parse(line) {
-                    meta::answer_set(&request, outcome, executor.context(), output);
-                }
-            }
-            Asker::Binary { header } => {
-                binary::answer_store(header, outcome, executor.context(), output);
-            }
-        }
-    }
-}
-
 impl Block {
     /// A value of `length` bytes that goes where it was reserved, behind it what a line ends with, unless it is binary.
     pub(super) fn new(asker: Asker, reserved: Result<Reserved, ErrorReply>, length: usize) -> Self {
@@ -57,14 +38,13 @@ impl Block {
         Block { asker, reserved, missing: length, ending, ended_well: true }
     }
 
-    /// Takes what has come of the block; says how much that was, and whether the block is complete and has been
-    /// answered.
-    pub(super) fn receive(
-        &mut self,
-        rest: &[u8],
-        executor: &mut Executor,
-        output: &mut Output,
-    ) -> (usize, bool) {
+    /// Who is to be told what came of it.
+    pub(super) fn asker(&self) -> &Asker {
+        &self.asker
+    }
+
+    /// Takes what has come of the block; says how much that was, and what came of it if it is complete.
+    pub(super) fn receive(&mut self, rest: &[u8], executor: &mut Executor) -> (usize, Option<StoreOutcome>) {
         let of_value = rest.len().min(self.missing);
         if let Ok(reserved) = &mut self.reserved
             && let Err(error) = executor.fill(reserved, &rest[..of_value])
@@ -76,16 +56,13 @@ impl Block {
         let (due, still_due) = self.ending.split_at(of_ending);
         self.ended_well &= due == &rest[of_value..of_value + of_ending];
         self.ending = still_due;
-        let complete = self.missing == 0 && self.ending.is_empty();
-        if complete {
-            let reserved = std::mem::replace(&mut self.reserved, Err(ErrorReply::BadDataChunk));
-            let outcome = match reserved {
+        let is_complete = self.missing == 0 && self.ending.is_empty();
+        let outcome =
+            is_complete.then(|| match std::mem::replace(&mut self.reserved, Err(ErrorReply::BadDataChunk)) {
                 Ok(reserved) if self.ended_well => executor.commit(reserved),
                 Ok(reserved) => executor.abandon(&reserved),
                 Err(error) => StoreOutcome::Failed(error),
-            };
-            self.asker.answer(outcome, executor, output);
-        }
-        (of_value + of_ending, complete)
+            });
+        (of_value + of_ending, outcome)
     }
 }

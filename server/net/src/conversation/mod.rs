@@ -28,7 +28,8 @@ mod told;
 mod writes;
 
 use protocol::binary::REQUEST_MAGIC;
-use protocol::{ErrorReply, KeyStream, reply};
+use protocol::meta::MetaRequest;
+use protocol::{ErrorReply, KeyStream, Request, reply};
 
 use crate::executor::{Context, Executor, StoreOutcome, Storing};
 use crate::output::Output;
@@ -139,13 +140,14 @@ impl Conversation {
                 State::Command => self.request(rest, &mut turn, executor, output),
                 State::Value(block) => {
                     let before = output.bytes().len();
-                    match block.receive(rest, executor, output) {
-                        (consumed, true) => {
+                    match block.receive(rest, executor) {
+                        (consumed, Some(outcome)) => {
+                            answer_store(block.asker(), outcome, executor.context(), output);
                             self.state = State::Command;
                             told::tell_reply(before, executor, output);
                             Ok(consumed)
                         }
-                        (_, false) => Err((rest.len(), Needs::Input)),
+                        (_, None) => Err((rest.len(), Needs::Input)),
                     }
                 }
                 State::Swallow(left) => {
@@ -235,5 +237,18 @@ impl Conversation {
         }
         self.state = State::Value(Block::new(asker(), executor.reserve(storing), length));
         Ok(line)
+    }
+}
+
+/// Tells who stored a value that came in pieces what came of it.
+fn answer_store(asker: &Asker, outcome: StoreOutcome, context: Context<'_>, output: &mut Output) {
+    match asker {
+        Asker::Text { noreply } => text::answer_store(outcome, *noreply, output),
+        Asker::Meta { line } => {
+            if let Ok(Request::Meta(MetaRequest::Set(request))) = protocol::parse(line) {
+                meta::answer_set(&request, outcome, context, output);
+            }
+        }
+        Asker::Binary { header } => binary::answer_store(header, outcome, context, output),
     }
 }
