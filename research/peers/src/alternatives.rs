@@ -21,9 +21,9 @@
 //! Values are the numbers of their records, and a value is replaced by its equal: so any answer can be checked.
 //!
 //! Who has a table or a cache in front has what was asked for before. So no request is made twice of the same map, but
-//! by chance: each point has requests of its own, and so has each of those that share a map. Once they had the same, and
-//! the first of three had 2.0 times the tree, the others, and all of the points behind, which found all of the first's
-//! requests in the table, 5.6.
+//! by chance: each point has requests of its own, and so has each of those that share a map. Once they had the same,
+//! and the first of three had 2.0 times the tree, the others, and all of the points behind, which found all of the
+//! first's requests in the table, 5.6.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::BuildHasher;

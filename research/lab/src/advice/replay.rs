@@ -314,8 +314,8 @@ mod tests {
     fn a_table_with_room_for_all_misses_every_key_once() {
         let trace = trace((0..10_000).map(|at| at % 100));
         let slb = played(&Config::with_size(1 << 20), &trace, 0);
-        // Misses are admitted eight at a time, as by a map: the last of the first round are still waiting when they come
-        // again.
+        // Misses are admitted eight at a time, as by a map: the last of the first round are still waiting when they
+        // come again.
         assert_eq!(slb.lookups, 10_000);
         assert!((9_893..=9_900).contains(&slb.hits), "{slb:?}");
         assert!(slb.nanoseconds > 0.0);
