@@ -85,8 +85,11 @@ pub fn parse(line: &[u8]) -> Result<Request<'_>, Refusal> {
         return Err(BAD_FORMAT);
     }
     let text = strip_ending(line);
+    // Before all others: most requests are gets.
+    if let Some(keys) = text.strip_prefix(b"get ") {
+        return get::parse(keys, false);
+    }
     match text {
-        [b'g', b'e', b't', b' ', keys @ ..] => return get::parse(keys, false),
         [b'g', b'e', b't', b's', b' ', keys @ ..] => return get::parse(keys, true),
         [b's', b'e', b't', b' ', rest @ ..] => return store::parse(rest, Verb::Set),
         [b'm', b'g', b' ', rest @ ..] => return meta::parse_get(rest).map(Request::Meta),
