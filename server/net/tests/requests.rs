@@ -419,8 +419,7 @@ fn statistics_say_what_was_done() {
     server.stop().expect("no thread has failed");
 }
 
-/// The memory of a write that follows gets is asked for with theirs: that is no get, no use of the item, and nothing of
-/// what comes later is seen earlier.
+/// Gets before a write are looked up together, whatever their number: nothing of what comes later is seen earlier.
 #[test]
 fn a_write_behind_gets_counts_as_no_get() {
     let mut server = InProcess::new(settings(), 1_700_000_000).expect("a cache");

@@ -136,23 +136,17 @@ impl Conversation {
             },
             _ => None,
         };
-        let add = |get: GetRequest<'d>,
-                   _,
-                   group: &mut Group<'d, Getter>,
-                   executor: &mut Executor,
-                   output: &mut Output| {
+        gets::serve((get, line), rest, turn, executor, output, next, |get, _, group, executor, output| {
             gather(group, get.keys, get.with_cas, executor, output)?;
             if let Some(getter) = group.last() {
                 getter.is_last = true;
             }
             Ok(())
-        };
-        gets::serve((get, line), rest, turn, executor, output, next, written_first, add).map_err(
-            |Unanswered { key, asker }| {
-                self.state = State::List { stream: KeyStream::resume(asker.with_cas), exptime: None };
-                (offset_in(rest, key), Needs::Room)
-            },
-        )
+        })
+        .map_err(|Unanswered { key, asker }| {
+            self.state = State::List { stream: KeyStream::resume(asker.with_cas), exptime: None };
+            (offset_in(rest, key), Needs::Room)
+        })
     }
 
     /// Goes on with a key list.
@@ -270,14 +264,6 @@ impl<'d> Written<'d, Request<'d>> {
         let (key, block) = written(&request)?;
         Some(Written { request, key, line: line.len(), total: line.len() + block })
     }
-}
-
-/// The key that the request at the start of these bytes writes, if it does.
-#[inline(never)]
-pub(super) fn written_first(rest: &[u8]) -> Option<&[u8]> {
-    let mut found = None;
-    parse_written(rest, &mut found);
-    found.map(|written| written.key)
 }
 
 /// Adds the keys of a list to a group.

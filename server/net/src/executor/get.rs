@@ -9,18 +9,17 @@ use super::{Context, Executor};
 use crate::output::Output;
 
 impl Executor {
-    /// Looks up the first so many of these keys, and answers each with what `answer` writes; of the others the memory
-    /// is asked for at the same time. Stops when the output is full, and says how many keys were answered.
+    /// Looks up keys and answers each with what `answer` writes. Stops when the output is full, and says how many keys
+    /// were answered.
     #[inline]
     pub(crate) fn get(
         &mut self,
         keys: &[&[u8]],
-        wanted: usize,
         mut answer: impl FnMut(usize, Option<&Hit<'_>>, Context<'_>, &mut Output),
         output: &mut Output,
     ) -> usize {
         if self.is_observed() {
-            return self.get_observed(&keys[..wanted], answer, output);
+            return self.get_observed(keys, answer, output);
         }
         let by_class = &*self.by_class;
         let context = Context(&self.shared);
@@ -33,8 +32,7 @@ impl Executor {
                 }
                 None => answer(number, None, context, output),
             }
-            let is_last = number + 1 == wanted;
-            if is_last || output.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if output.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         self.metrics.gets(answered as u64);
         answered

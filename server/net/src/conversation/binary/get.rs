@@ -3,7 +3,6 @@
 use cache::engine::Hit;
 use protocol::binary::{BinaryGet, BinaryRequest, Frame, Header, Status, parse, reply};
 
-use super::written_first;
 use crate::executor::{Context, Executor};
 use crate::gets::{self, Asker};
 use crate::output::Output;
@@ -51,7 +50,6 @@ pub(super) fn gather<'d>(
         executor,
         output,
         next,
-        written_first,
         |request, at, group, executor, output| {
             group.add(request.1.key, BinaryGetter { request: Some(request), at }, executor, output)
         },

@@ -123,15 +123,6 @@ fn parse_written<'d>(rest: &'d [u8], found: &mut Option<Written<'d, (Header, Bin
     }
 }
 
-/// The key that the frame at the start of these bytes writes, if it does.
-#[inline(never)]
-fn written_first(rest: &[u8]) -> Option<&[u8]> {
-    match parse(rest) {
-        Frame::Request { request, .. } => written(&request).map(|(key, _)| key),
-        _ => None,
-    }
-}
-
 /// What an error is called here.
 fn status(error: ErrorReply) -> Status {
     match error {

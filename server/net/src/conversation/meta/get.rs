@@ -4,7 +4,6 @@ use cache::engine::{Expiry, Hit};
 use protocol::meta::{Flags, MetaGet, MetaKey, MetaLookups, reply};
 use protocol::reply::CRLF;
 
-use crate::conversation::text::written_first;
 use crate::executor::{Context, Executor};
 use crate::gets::{self, Asker};
 use crate::output::Output;
@@ -52,7 +51,6 @@ pub(super) fn gather<'d>(
         executor,
         output,
         |rest| lookups.next(rest),
-        written_first,
         |request, at, group, executor, output| {
             let key = request.key.plain().unwrap_or_default();
             group.add(key, MetaGetter { flags: request.flags, at }, executor, output)
