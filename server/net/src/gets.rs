@@ -3,9 +3,9 @@
 //! All gets go this way, whatever the protocol, whether their keys come in one line or in many, and whether a line is
 //! all here or not. A group is what the cache looks up at once, so that the cache misses of its keys overlap.
 //!
-//! Rejected: *to ask for the memory of a write that ends a group with the group's*. Where one request in twenty is a set
-//! it brought nothing that could be told from noise (0.28 us a request). *Groups that go on beyond a write*: what was
-//! found is to be looked at again behind it, for the write may have changed it.
+//! Rejected: *to ask for the memory of a write that ends a group with the group's*. Where one request in twenty is a
+//! set it brought nothing that could be told from noise (0.28 us a request). *Groups that go on beyond a write*: what
+//! was found is to be looked at again behind it, for the write may have changed it.
 
 use cache::engine::{GROUP, Hit};
 
