@@ -6,7 +6,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use protocol::meta::{MAX_DECODED_LENGTH, MetaKey, MetaRequest};
-use protocol::{Connection, MAX_KEY_LENGTH, Request, parse};
+use protocol::{Connection, MAX_KEY_LENGTH, Request, parse, parse_plain};
 use server::{InProcess, Settings};
 
 const COMMANDS: [&[u8]; 6] = [b"mg ", b"ms ", b"md ", b"ma ", b"me ", b"mn "];
@@ -16,6 +16,9 @@ fuzz_target!(|data: &[u8]| {
     let command = COMMANDS[usize::from(command) % COMMANDS.len()];
     let text = data.split(|&byte| byte == b'\n').next().unwrap_or_default();
     let line = [command, text, b"\n"].concat();
+    if let Some(request) = parse_plain(&line) {
+        assert_eq!(Ok(request), parse(&line), "{}", line.escape_ascii());
+    }
     let mut block = 0;
     let mut closes = false;
     match parse(&line) {

@@ -3,7 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use protocol::{KeyStream, LINE_LIMIT, Line, MAX_KEY_LENGTH, Request, StreamState, parse, split_line};
+use protocol::{
+    KeyStream, LINE_LIMIT, Line, MAX_KEY_LENGTH, Request, StreamState, parse, parse_plain, split_line,
+};
 
 fuzz_target!(|data: &[u8]| {
     let mut rest = data;
@@ -31,6 +33,9 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn check_line(line: &[u8]) {
+    if let Some(request) = parse_plain(line) {
+        assert_eq!(Ok(request), parse(line), "{}", line.escape_ascii());
+    }
     match parse(line) {
         Ok(request) => {
             let mut written = Vec::new();

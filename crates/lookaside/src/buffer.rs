@@ -414,7 +414,7 @@ impl Buffer {
         let mut counts = self.totals.counts();
         for state in self.collector.locals() {
             // SAFETY: it stays as long as the collector. Of a state, which is its thread's, only the tally is looked
-            // at, whose numbers any thread may load.
+            // at, and of that only the `Number`s, which any thread may load.
             let tally = unsafe { &(*state).tally };
             counts += tally.counts();
         }

@@ -33,7 +33,7 @@ macro_rules! counters {
             /// At which of these it is to be asked again. No other thread loads that.
             pub(crate) asked_end: Cell<u64>,
             pub(crate) passed_end: Cell<u64>,
-            /// Of these, those that are in the sums already, or that another has counted.
+            /// Of `asked` and `passed`, those that are in the sums already, or that another has counted.
             pub(crate) told: [Number; 2],
             $(pub(crate) $name: Number,)*
         }

@@ -25,14 +25,14 @@ fn what_visits_of_one_lookup_each_hit_grows_warm() {
     // A buffer's hits are numbered from anywhere.
     for buffer in 0..32 {
         let table = Buffer::new(&config).unwrap();
-        let mark = table.index_id().unwrap();
+        let id = table.index_id().unwrap();
         let visit = table.pinned();
         visit.admit(&visit.ticket(hash), hash, pointer);
         drop(visit);
         for _ in 0..1_000 {
             assert_eq!(table.pinned().find(hash, |_| true), Some(pointer));
         }
-        let warm = table.hottest(1, mark);
+        let warm = table.hottest(1, id);
         assert!(matches!(warm[..], [(hot, 2..)] if hot == pointer), "{warm:?} in buffer {buffer}");
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! ```text
 //!   lookup:  the table -- hit -------------------------------> the item
-//!                      \- miss: ticket -> the index -> emit -> the item
+//!                      \- miss: ticket -> the index -> admit -> the item
 //!   write:   Front::write -> change the index -> put -> drop; then stamp the old item, and into limbo
 //! ```
 //!
@@ -21,7 +21,7 @@
 //! neighbour, expired, flushed and swept, on a page that is drained),
 //! [`Engine::replace_if`](crate::shared::Engine::replace_if) and [`Engine::upsert`](crate::shared::Engine::upsert)
 //! (set, compare-and-swap, append, increment, the copy that a touch may make). Each of them takes the stripe, clears
-//! all that has the key's tag, and then changes the index. An emission needs a ticket from before its search, and is
+//! all that has the key's tag, and then changes the index. An admission needs a ticket from before its search, and is
 //! dropped if a write of the stripe has begun since: so what it puts in is in the index still. An insert of an absent
 //! key takes nothing out, and takes no stripe. Growth and cuckoo paths move the index's entries and not the items: a
 //! location stays what it is.
@@ -30,7 +30,7 @@
 //! unlinking covers: the slot is cleared before `F_w` and loaded after `F_r`. If `F_w` comes first, the load sees it
 //! cleared, and nobody has put the location back, see above. If `F_r` comes first, the memory is not reused before the
 //! reader has left. Slots are changed by compare and swap with release and loaded with acquire, so the item is seen as
-//! it was published, through whoever emitted it.
+//! it was published, through whoever admitted it.
 //!
 //! *It is validated as one from the index is*: whole key and generation by the same `Indexed::holds`, the expiry by who
 //! settles the lookup. A touch changes the expiry in the item itself, which both ways read.
@@ -131,7 +131,7 @@ impl Front {
         counters.lookaside_misses(1);
         let ticket = self.buffer.ticket(hash);
         let found = index.find(hash, |at| entries.holds(at, key));
-        self.emit(seat, &ticket, hash, found);
+        self.admit(seat, &ticket, hash, found);
         found
     }
 
@@ -183,7 +183,7 @@ impl Front {
         index.find_many(entries, &hashes[..len], |i, at| entries.holds(at, keys[i]), &mut answers[..len]);
         for (i, ticket) in tickets.iter().flatten().enumerate() {
             found[numbers[i]] = answers[i];
-            self.emit(seat, ticket, hashes[i], answers[i]);
+            self.admit(seat, ticket, hashes[i], answers[i]);
         }
     }
 
@@ -196,7 +196,7 @@ impl Front {
     }
 
     #[inline]
-    fn emit(&self, seat: &ThreadState, ticket: &Ticket, hash: u64, found: Option<Location>) {
+    fn admit(&self, seat: &ThreadState, ticket: &Ticket, hash: u64, found: Option<Location>) {
         if let Some(pointer) = found.and_then(pointer) {
             seat.admit_ticketed(&self.buffer, self.table(), ticket, hash, pointer);
         }

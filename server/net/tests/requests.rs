@@ -450,6 +450,35 @@ fn a_write_behind_gets_counts_as_no_get() {
     assert!(stats.contains("STAT get_hits 70\r\n"), "{stats}");
 }
 
+/// They were counted for the first of several lines only.
+#[test]
+fn too_many_flags_are_refused_in_every_line() {
+    let mut server = InProcess::new(settings(), 1_700_000_000).expect("a cache");
+    assert_eq!(server.receive(b"set k 0 0 1\r\n1\r\n"), b"STORED\r\n");
+    let too_many = "CLIENT_ERROR options flags are too long\r\n";
+    let invalid = "CLIENT_ERROR invalid or duplicate flag\r\n";
+    for (line, after, due) in
+        [("mg", "EN\r\n", too_many), ("md", "NF\r\n", too_many), ("ma", "NF\r\n", invalid)]
+    {
+        let refused = format!("{line} k c f h k l s t v x C1 D1 E1 F1 I J1 L O P R1\r\n");
+        assert_eq!(
+            server.receive(refused.as_bytes()).escape_ascii().to_string(),
+            due.escape_default().to_string()
+        );
+        let both = format!("{line} none\r\n{refused}");
+        let due = format!("{after}{due}");
+        assert_eq!(
+            server.receive(both.as_bytes()).escape_ascii().to_string(),
+            due.escape_default().to_string()
+        );
+    }
+    let refused = "ms k 1 c f h k l s t v x C1 D1 E1 F1 I J1 L O P\r\ny\r\n";
+    let both = format!("ms a 1\r\nx\r\n{refused}");
+    let due = format!("HD\r\n{too_many}");
+    assert_eq!(server.receive(both.as_bytes()).escape_ascii().to_string(), due.escape_default().to_string());
+    assert_eq!(server.receive(b"get k\r\n"), b"VALUE k 0 1\r\n1\r\nEND\r\n");
+}
+
 #[test]
 fn statistics_tell_of_a_lookaside_buffer_only_where_there_is_one() {
     let bare = Server::start(settings()).expect("it starts");

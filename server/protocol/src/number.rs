@@ -30,6 +30,24 @@ pub(crate) fn strict_u32(token: &[u8]) -> Option<u32> {
     u32::try_from(number).ok()
 }
 
+/// A space and up to nine digits, if no more of them follow.
+#[inline(always)]
+pub(crate) fn short_number(text: &[u8]) -> Option<(u32, &[u8])> {
+    let [b' ', first @ b'0'..=b'9', rest @ ..] = text else { return None };
+    let mut rest = rest;
+    let mut number = u32::from(first - b'0');
+    let mut more = 8;
+    while let [digit @ b'0'..=b'9', after @ ..] = rest {
+        if more == 0 {
+            return None;
+        }
+        number = number * 10 + u32::from(digit - b'0');
+        more -= 1;
+        rest = after;
+    }
+    Some((number, rest))
+}
+
 /// A strict unsigned number of at most 22 digits that fits 64 bits.
 pub(crate) fn strict_u64(token: &[u8]) -> Option<u64> {
     if token.len() > 22 {

@@ -25,6 +25,8 @@ use std::fmt;
 
 /// The most tokens on a line, the command's name and the key among them.
 const MAX_TOKENS: usize = 20;
+/// Flags that a line of any command may have: `ms` has three tokens before them.
+const MOST_OF_ANY: usize = MAX_TOKENS - 3;
 /// The longest opaque token, its `O` included.
 const MAX_OPAQUE_LENGTH: usize = 32;
 
@@ -156,12 +158,17 @@ impl<'a> Flags<'a> {
         (Flags { text: &text[..end], letters }, end)
     }
 
-    /// The same behind a key: with a space before the first, or not there. Where they end is counted from the key on.
+    /// The same behind a key: with a space before the first, or not there. Where they end is counted from the key on;
+    /// of so many that they may be too many for a command, at the key.
     #[inline(always)]
     pub(super) fn short_behind(behind: &'a [u8]) -> (Flags<'a>, usize) {
         match behind {
             [b' ', text @ ..] => {
                 let (flags, length) = Flags::short(text);
+                // Each takes a letter and a space.
+                if length > 2 * MOST_OF_ANY && flags.iter().count() > MOST_OF_ANY {
+                    return (Flags::default(), 0);
+                }
                 (flags, 1 + length)
             }
             _ => (Flags::default(), 0),

@@ -3,11 +3,9 @@
 use super::{Flags, MetaKey, MetaRequest};
 use crate::error::ErrorReply;
 use crate::key::MAX_KEY_LENGTH;
-use crate::number::append;
-use crate::number::value_length;
+use crate::number::{append, short_number, value_length};
 use crate::refusal::Refusal;
 use crate::reply::CRLF;
-use crate::text::plain::short_number;
 use crate::token::{skip_spaces, split_token, token_length};
 
 /// `ms`. `length` bytes of data and a CRLF follow the line, as for [`StoreRequest`](crate::StoreRequest).

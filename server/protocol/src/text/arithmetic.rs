@@ -1,12 +1,12 @@
 //! `incr`, `decr`.
 
 use super::format::RequestLine;
-use super::plain::{ends_in_noreply, short_number};
+use super::plain::ends_in_noreply;
 use super::request::Request;
 use super::{ErrorReply, Refusal, key_and_argument};
 use crate::arithmetic::Operation;
 use crate::key::Key;
-use crate::number::strict_u64;
+use crate::number::{short_number, strict_u64};
 use crate::token::{skip_spaces, token_length};
 
 impl Operation {

@@ -29,7 +29,7 @@ mod key_stream;
 mod lru;
 mod lru_crawler;
 mod memlimit;
-pub(crate) mod plain;
+mod plain;
 pub mod reply;
 mod request;
 pub mod response;

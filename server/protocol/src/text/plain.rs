@@ -38,24 +38,6 @@ pub fn parse_plain(line: &[u8]) -> Option<Request<'_>> {
     })
 }
 
-/// A space and up to nine digits, if no more of them follow.
-#[inline(always)]
-pub(crate) fn short_number(text: &[u8]) -> Option<(u32, &[u8])> {
-    let [b' ', first @ b'0'..=b'9', rest @ ..] = text else { return None };
-    let mut rest = rest;
-    let mut number = u32::from(first - b'0');
-    let mut more = 8;
-    while let [digit @ b'0'..=b'9', after @ ..] = rest {
-        if more == 0 {
-            return None;
-        }
-        number = number * 10 + u32::from(digit - b'0');
-        more -= 1;
-        rest = after;
-    }
-    Some((number, rest))
-}
-
 /// Whether a line ends here but for `noreply`, and says it: `None` if anything else follows.
 #[inline(always)]
 pub(super) fn ends_in_noreply(rest: &[u8]) -> Option<bool> {
@@ -82,6 +64,8 @@ mod tests {
                 select(vec![
                     " ", " k", " noreply", " 0", " 7", " 999999999", " 1000000000", " -1", " q", " v", " O123", " T30",
                     " MA", " MD", " b", " F1 F2", " x", "\t", " C", " k\r",
+                    // Together with others, as many flags as memcached takes, and one more.
+                    " c f h k l s t u D1 E1 J1 L N1 P R1", " C1 I", " v x",
                 ]),
                 0..6,
             ),
@@ -92,6 +76,28 @@ mod tests {
             let line = format!("{name}{key}{}{ending}", parts.concat());
             if let Some(request) = parse_plain(line.as_bytes()) {
                 prop_assert_eq!(Ok(request), parse(line.as_bytes()));
+            }
+        }
+    }
+
+    /// The limit is on tokens: they were counted for the first line of several only.
+    #[test]
+    fn no_more_flags_than_memcached_takes_are_plain() {
+        let flags = b" c f h k l s t v x C1 D1 E1 F1 I J1 L O P R1 T1";
+        for (name, most) in [("md k", 18), ("ma k", 18), ("ms k 5", 17)] {
+            for number in 0..=20 {
+                let text = &flags[..flags
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, byte)| **byte == b' ')
+                    .nth(number)
+                    .map_or(flags.len(), |(at, _)| at)];
+                let line = [name.as_bytes(), text, b"\r\n"].concat();
+                assert_eq!(parse(&line).is_ok(), number <= most, "{}", line.escape_ascii());
+                if let Some(request) = parse_plain(&line) {
+                    assert_eq!(Ok(request), parse(&line));
+                }
+                assert!(number > 17 || parse_plain(&line).is_some(), "{}", line.escape_ascii());
             }
         }
     }

@@ -1,11 +1,11 @@
 //! `set`, `add`, `replace`, `append`, `prepend`, `cas`: a line, and a data block behind it.
 
 use super::format::RequestLine;
-use super::plain::{ends_in_noreply, short_number};
+use super::plain::ends_in_noreply;
 use super::request::Request;
 use super::{BAD_FORMAT, ErrorReply, Refusal};
 use crate::key::Key;
-use crate::number::{c_i64, c_u64, strict_u64, value_length};
+use crate::number::{c_i64, c_u64, short_number, strict_u64, value_length};
 use crate::token::{Tokens, skip_spaces, token_length};
 
 /// A storage command. `length` bytes of data and a CRLF follow the line.
