@@ -47,6 +47,10 @@ impl Conversation {
         executor: &mut Executor,
         output: &mut Output,
     ) -> Step {
+        // Mostly one that comes alone, where nobody pipelines.
+        if first.total >= rest.len() {
+            return serve(self, &first.request, first.line, rest, executor, output);
+        }
         let (mut len, mut end) = (1, first.total);
         let mut run = [const { None }; GROUP];
         run[0] = Some(first);
