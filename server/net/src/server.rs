@@ -130,12 +130,12 @@ impl Server {
         let shared = self.shared.clone();
         self.spawn("listener".into(), move || listener::accept(&shared, sockets, poll, &inboxes))?;
         let shared = self.shared.clone();
-        let duty = Duty { shared: shared.clone(), thread: "housekeeper".into() };
+        let duty = self.duty("housekeeper");
         let housekeeping = move || {
-            let _duty = duty;
+            let _duty = duty();
             keep_house(&shared);
         };
-        self.housekeeper = Some(thread::Builder::new().name("housekeeper".into()).spawn(housekeeping)?);
+        self.housekeeper = Some(begin("housekeeper".into(), housekeeping)?);
         Ok(())
     }
 
@@ -150,14 +150,20 @@ impl Server {
         &mut self,
         name: String,
         run: impl FnOnce() -> io::Result<()> + Send + 'static,
-    ) -> io::Result<()> {
-        let duty = Duty { shared: self.shared.clone(), thread: name.clone() };
+    ) -> Result<(), StartError> {
+        let duty = self.duty(&name);
         let run = move || {
-            let _duty = duty;
+            let _duty = duty();
             run()
         };
-        self.threads.push(thread::Builder::new().name(name).spawn(run)?);
+        self.threads.push(begin(name, run)?);
         Ok(())
+    }
+
+    /// The duty of a thread, which it takes up when it begins: one that cannot be started has none.
+    fn duty(&self, name: &str) -> impl FnOnce() -> Duty + Send + use<> {
+        let (shared, thread) = (self.shared.clone(), name.to_owned());
+        move || Duty { shared, thread }
     }
 
     /// Has `tell` called if a thread of the server ends before it was told to, or if a client stops the server by
@@ -211,6 +217,14 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.end();
     }
+}
+
+fn begin<T: Send + 'static>(
+    name: String,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, StartError> {
+    let begun = thread::Builder::new().name(name.clone()).spawn(run);
+    begun.map_err(|source| StartError::Thread { name, source })
 }
 
 /// What a thread has for as long as it lives: where one is missing, clients would be accepted whom nobody serves, or
