@@ -1,17 +1,19 @@
 //! Prefaulting: memory that items and index will come to next is there before they do.
 //!
 //! Both grow from the beginning of a region to its end, and whoever is the first to write to a page waits until the
-//! machine has found and cleared it. A huge page takes a physical machine a tenth of a millisecond, and a virtual one,
-//! whose host has to find the memory as well, up to six; a request would wait for it. So a thread of the lowest priority
-//! does that wait, one huge page ahead, when most of the last one is in use. It asks the kernel for the page; it does
-//! not write, so that nobody has to know of it. Nothing depends on it: where it comes too late, or the kernel does not
-//! know the request (before Linux 5.14), the first to write waits as before.
+//! machine has found and cleared it. A huge page took six milliseconds on a virtual machine, whose host has to find the
+//! memory as well; a request would wait for it. So a thread of the lowest priority does that wait, one huge page ahead,
+//! when most of the last one is in use. It asks the kernel for the page; it does not write, so that nobody has to know
+//! of it. Nothing depends on it: where it comes too late, or the kernel does not know the request (before Linux 5.14),
+//! the first to write waits as before.
 //!
 //! It asks only for what the limit allows items or index to reach, and begins with what the first item will take. So it
 //! makes nothing resident that a cache in use would not, but for a part of one piece.
 //!
-//! Rejected: *all memory at the start*, because a cache is to take what it needs; *to do it in housekeeping*, whose
-//! thread has the priority of those who serve: on a core that they share, a request would wait for the page as before.
+//! A cache in a program has one thread beside the program's, which keeps house as well. It has the priority of the
+//! others: on a core that they share, who stores waits for the page as before.
+//!
+//! Rejected: *all memory at the start*, because a cache is to take what it needs.
 
 use std::sync::Arc;
 use std::thread;
@@ -53,9 +55,14 @@ impl<P: Policy> Prefaulter<P> {
         ask(engine.table.region(), engine.table.bytes(), left, &mut self.index);
     }
 
+    /// Has this thread unparked as pages are taken, to step then.
+    pub(crate) fn is_called(&self) {
+        self.engine.pool.call_as_pages_are_taken(thread::current());
+    }
+
     /// Goes on in this thread until `stops`: as pages are taken, and when the thread is unparked.
     pub fn run(&mut self, stops: impl Fn() -> bool) {
-        self.engine.pool.call_as_pages_are_taken(thread::current());
+        self.is_called();
         while !stops() {
             self.step();
             thread::park();

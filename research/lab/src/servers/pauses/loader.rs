@@ -26,7 +26,7 @@ pub(super) struct Pace {
 }
 
 /// While the prober watches: what a server does in some tens of microseconds.
-pub(super) const GENTLE: Pace = Pace { together: 32, ahead: 1 };
+pub(super) const GENTLE: Pace = Pace { together: 64, ahead: 1 };
 /// And while nobody does.
 pub(super) const FAST: Pace = Pace { together: 256, ahead: 8 };
 
