@@ -491,9 +491,9 @@ impl Region {
         }
     }
 
-    /// Asks the machine for the memory of `range` (bytes from the start) now, so that nobody who writes there has to wait
-    /// for it; says whether it is there. The contents stay as they are, whoever reads or writes meanwhile. What is beyond
-    /// the region is left out.
+    /// Asks the machine for the memory of `range` (bytes from the start) now, so that nobody who writes there has to
+    /// wait for it; says whether it is there. The contents stay as they are, whoever reads or writes meanwhile. What is
+    /// beyond the region is left out.
     ///
     /// Linux knows the request since 5.14.
     ///
