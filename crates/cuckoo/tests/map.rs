@@ -681,3 +681,11 @@ fn it_may_be_shared_and_sent_and_debugged() {
     let moved = std::thread::spawn(move || map.get_cloned(&1)).join().unwrap();
     assert_eq!(moved, Some(2));
 }
+
+/// Room for more entries than a number can tell slots for was no room, and only the memory for them was refused;
+/// checked arithmetic panicked without a reason.
+#[test]
+#[should_panic(expected = "ask for fewer")]
+fn room_for_more_than_can_be() {
+    drop(HashMap::<u64, u64>::with_capacity(usize::MAX));
+}

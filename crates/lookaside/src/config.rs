@@ -73,7 +73,8 @@ pub struct Config {
     pub counters: CounterPolicy,
     /// The count that a newcomer begins with.
     pub newcomer: u8,
-    /// The pages that the tables are asked to lie in.
+    /// The pages that the tables are asked to lie in. One of less than a megabyte lies in base pages instead of
+    /// transparent ones, where it would take two.
     pub pages: PageKind,
 }
 

@@ -102,14 +102,19 @@ impl Results {
     /// Writes the file, in the place of one of the same day, and says where it is.
     ///
     /// # Errors
-    /// [`ResultsError::Io`]
+    /// [`ResultsError::Io`]: the one of the same day is as it was.
     pub fn write(&self, folder: &Path) -> Result<PathBuf, ResultsError> {
         let path = self.path(folder);
         let io = |error| ResultsError::Io { path: path.clone(), error };
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(io)?;
         }
-        fs::write(&path, self.to_text()).map_err(io)?;
+        let unfinished = path.with_extension("csv.unfinished");
+        let written = fs::write(&unfinished, self.to_text()).and_then(|()| fs::rename(&unfinished, &path));
+        written.map_err(|error| {
+            let _ = fs::remove_file(&unfinished);
+            io(error)
+        })?;
         Ok(path)
     }
 
@@ -247,6 +252,21 @@ mod tests {
         let newest = Results::newest(folder.path(), "table2").unwrap().unwrap();
         assert_eq!(newest.rows[0].median, 2.0);
         assert!(Results::newest(folder.path(), "2-table2").unwrap().is_none());
+    }
+
+    #[test]
+    fn what_cannot_be_written_takes_nothing_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let write =
+            |value| results("2026-11-21T09:00:00Z", vec![row("a", "", "m", value)]).write(folder.path());
+        let path = write(1.0).unwrap();
+        let in_the_way = path.with_extension("csv.unfinished");
+        fs::create_dir(&in_the_way).unwrap();
+        assert!(matches!(write(2.0), Err(ResultsError::Io { .. })));
+        assert_eq!(Results::read(&path).unwrap().rows[0].median, 1.0);
+        fs::remove_dir(&in_the_way).unwrap();
+        assert_eq!(Results::read(&write(2.0).unwrap()).unwrap().rows[0].median, 2.0);
+        assert_eq!(fs::read_dir(path.parent().unwrap()).unwrap().count(), 1);
     }
 
     #[test]

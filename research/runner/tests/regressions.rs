@@ -27,6 +27,20 @@ fn fails_in(folder: &Path, arguments: &[&str], reason: &str) {
     is_refused(lab(arguments).current_dir(folder), reason);
 }
 
+/// Results that could not be kept, because the disk was full, were not shown either: what had been measured for hours
+/// was lost. And the file of the same day was empty by then.
+#[test]
+fn what_could_not_be_kept_was_not_shown() {
+    for arguments in [&["memc3-table1"][..], &["--json", "memc3-table1"]] {
+        let asked = [&["run", "--quick", "--out", "/proc/nowhere"], arguments].concat();
+        let output = lab(&asked).output().expect("it starts");
+        let (shown, said) = (words(&output.stdout), words(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("lookaside-lab: /proc/nowhere/"), "{said}");
+        assert!(shown.contains("seven-way, bytes per key"), "{shown}");
+    }
+}
+
 /// `load --value-sizes 2000000` sent values of 1,000,000 bytes and `--key-size 251` keys of 250, and `replay` stated
 /// 191 MiB for 200 values of 5 MB: sizes were cut without a word. What is asked for is sent, or refused.
 #[test]

@@ -10,6 +10,7 @@ use crate::counters::Counts;
 use crate::front::Front;
 use crate::housekeeping::Housekeeper;
 use crate::policy::Policy;
+use crate::prefault::Prefaulter;
 use crate::resize::ResizeError;
 use crate::session::Session;
 use crate::shared::Engine;
@@ -88,6 +89,12 @@ impl<P: Policy> Cache<P> {
     #[must_use]
     pub fn housekeeper(&self) -> Housekeeper<P> {
         Housekeeper::new(self.engine.clone())
+    }
+
+    /// Who has memory ready before it is needed: optional, and for a thread of the lowest priority.
+    #[must_use]
+    pub fn prefaulter(&self) -> Prefaulter<P> {
+        Prefaulter::new(self.engine.clone())
     }
 
     /// Tells the cache what time it is, in seconds by a clock of the caller's: whoever owns the cache does so once a

@@ -116,9 +116,12 @@ impl Builder {
 
 /// Keeps the time and the house until the cache ends.
 fn keep(engine: &Engine, mut housekeeper: Housekeeper, clock: Clock, stopped: &AtomicBool) {
+    let mut prefaulter = engine.prefaulter();
+    prefaulter.is_called();
     // Relaxed: whoever stops it wakes it afterwards.
     while !stopped.load(Ordering::Relaxed) {
         engine.set_time(clock.now());
+        prefaulter.step();
         match housekeeper.step() {
             Todo::Rest => thread::park_timeout(REST),
             Todo::More => thread::yield_now(),

@@ -45,7 +45,7 @@
 //! ```text
 //!   callers          face           regions
 //!                    cache
-//!                    housekeeping   reservation   walk
+//!                    housekeeping   reservation   walk          prefault
 //!                    resize         store         rewrite
 //!                    ages           change
 //!                    piece          publication
@@ -78,6 +78,7 @@
 //! | `walk`, `ages`, `piece` | all items in bounded steps; the oldest of a class; a piece of a page |
 //! | `resize` | another limit for a cache in use |
 //! | `housekeeping` | what happens without being asked for |
+//! | `prefault` | memory that is there before it is needed |
 //! | `allocation`, `departure` | how an item gets memory, how it leaves |
 //! | `reclaim`, `search`, `verdict` | where memory comes from when no page is free: what is dead, which page may go |
 //! | `shared` | what all sessions share |
@@ -158,6 +159,8 @@ mod policy;
 #[cfg(not(loom))]
 mod pool;
 #[cfg(not(loom))]
+mod prefault;
+#[cfg(not(loom))]
 mod publication;
 #[cfg(not(loom))]
 mod recency;
@@ -219,6 +222,7 @@ pub mod engine {
     pub use crate::index::GROUP;
     pub use crate::item::{Expiry, MAX_KEY_LEN};
     pub use crate::policy::Policy;
+    pub use crate::prefault::Prefaulter;
     pub use crate::publication::{Stored, Verb};
     pub use crate::recency::Recency;
     pub use crate::regions::Region;

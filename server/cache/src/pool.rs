@@ -17,6 +17,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::thread::Thread;
 
 use pages::Budget;
 use parking_lot::Mutex;
@@ -25,6 +26,9 @@ use crate::arena::{Arena, PAGE, PageNumber};
 
 /// The weight of the last of those that were evicted in their mean age is one part in so many.
 const EVICTED_LATELY: i64 = 4;
+
+/// Pages that are taken between two calls of who has memory ready.
+pub(crate) const PAGES_A_CALL: usize = 4;
 
 /// Whether a page is wanted or needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +76,9 @@ struct PoolState {
     entries: usize,
     /// Pages that classes have given back.
     returned: usize,
+    /// Pages that classes have taken, and who is called as they are.
+    taken: usize,
+    called: Option<Thread>,
 }
 
 /// Bytes kept for urgent needs, of so many.
@@ -102,6 +109,8 @@ impl Pool {
                 untouched: 0,
                 entries: 0,
                 returned: 0,
+                taken: 0,
+                called: None,
             }),
         }
     }
@@ -327,6 +336,12 @@ impl Pool {
             }
         };
         state.entries += chunks;
+        state.taken += 1;
+        if state.taken.is_multiple_of(PAGES_A_CALL)
+            && let Some(thread) = &state.called
+        {
+            thread.unpark();
+        }
         Some(page)
     }
 
@@ -341,6 +356,18 @@ impl Pool {
     /// Pages that classes have given back so far.
     pub(crate) fn returned(&self) -> usize {
         self.state.lock().returned
+    }
+
+    /// Bytes of pages that were ever used, from the first on, and bytes that items and index may take beyond those they
+    /// have.
+    pub(crate) fn frontier(&self) -> (usize, usize) {
+        let state = self.state.lock();
+        (state.untouched as usize * PAGE, self.budget.left().saturating_sub(self.excess()))
+    }
+
+    /// Has this thread unparked as pages are taken, once in [`PAGES_A_CALL`].
+    pub(crate) fn call_as_pages_are_taken(&self, thread: Thread) {
+        self.state.lock().called = Some(thread);
     }
 
     /// Pages that were ever used: those that a sweep has to look at.

@@ -45,6 +45,79 @@ fn a_log_that_could_not_be_written_ended_the_server() {
     }
 }
 
+/// A log that grew to the limit of files (`ulimit -f`) was a signal that nobody minded, and the end of the server. Such
+/// lines are lost, as on a full disk.
+#[test]
+fn a_log_that_reached_the_limit_of_files_ended_the_server() {
+    let server = Serving::start(Command::new(PROGRAM).args(["-vvv", "-m", "8"]));
+    let limit = Rlimit { current: Some(2000), maximum: Some(2000) };
+    prlimit(Some(Pid::from_child(&server.child)), Resource::Fsize, limit)
+        .expect("a lower one is anybody's right");
+    let mut client = server.connect();
+    wait_for("as much log as may be", || {
+        assert_eq!(ask(&mut client, "get a-key-that-is-not-there\r\n"), "END\r\n");
+        (server.log().len() == 2000).then_some(())
+    });
+    for _ in 0..300 {
+        assert_eq!(ask(&mut client, "get a-key-that-is-not-there\r\n"), "END\r\n");
+    }
+}
+
+/// A server that was given the file of another one's process id took it without a word, and when the other one ended it
+/// removed the file, whosever it was by then.
+#[test]
+fn a_process_id_was_removed_by_another_server() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let file = directory.path().join("pid");
+    let start = || Serving::start(Command::new(PROGRAM).args(["-m", "8", "-P"]).arg(&file));
+    let ends = |mut server: Serving| {
+        kill_process(Pid::from_child(&server.child), Signal::TERM).expect("it runs");
+        assert_eq!(server.child.wait().expect("it is our child").code(), Some(0));
+    };
+    let (first, second) = (start(), start());
+    let told =
+        format!("{} has the process id of another one, which runs: {}", file.display(), first.child.id());
+    assert!(first.log().is_empty() && second.log().contains(&told), "{}", second.log());
+    ends(first);
+    assert_eq!(fs::read_to_string(&file).expect("it stays"), format!("{}\n", second.child.id()));
+    ends(second);
+    assert!(!file.exists());
+    // One of a server that was killed is nothing to speak of.
+    drop(start());
+    assert!(file.exists());
+    assert_eq!(start().log(), "");
+}
+
+/// A file of ports that could not be finished stayed behind, half written, when the server had not started.
+#[test]
+fn a_file_of_ports_was_left_behind() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let ports = directory.path().join("ports");
+    fs::create_dir(&ports).expect("a name that is taken");
+    let output = Command::new(PROGRAM).args(["-p", "-1"]).env("MEMCACHED_PORT_FILENAME", &ports).output();
+    let output = output.expect("it starts");
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(output.status.code() == Some(1) && said.contains("cannot write the ports to"), "{said}");
+    assert_eq!(fs::read_dir(directory.path()).expect("a directory").count(), 1);
+}
+
+/// Where no more threads could be had, the log said that one had ended before its time, and the error not what could
+/// not be had.
+#[test]
+fn a_thread_that_could_not_be_started_ended_before_its_time() {
+    // Two hundred stacks are more than so many addresses.
+    let output = Command::new("sh")
+        .args(["-c", "ulimit -v 400000; exec \"$0\" \"$@\"", PROGRAM, "-p", "-1", "-m", "8", "-t", "200"])
+        .output()
+        .expect("a shell");
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert!(output.status.code() == Some(1) && said.lines().count() == 1, "{said}");
+    assert!(
+        said.starts_with("lookaside: cannot start the thread worker-") && said.contains("(-t)"),
+        "{said}"
+    );
+}
+
 /// A log that nobody reads, as behind a pager or a logger that hangs, is full after some hundred lines. Then the thread
 /// that wrote the next one stood still, and with it whoever connected.
 #[test]

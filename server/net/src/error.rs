@@ -27,6 +27,13 @@ pub enum StartError {
         /// The kernel's answer.
         source: io::Error,
     },
+    /// A thread could not be started.
+    Thread {
+        /// What it is called.
+        name: String,
+        /// The kernel's answer.
+        source: io::Error,
+    },
     /// No threads were asked for.
     NoThreads,
     /// The cache could not be made.
@@ -45,6 +52,11 @@ impl fmt::Display for StartError {
             StartError::PortFile { path, source } => {
                 write!(f, "cannot write the ports to {}: {source}", path.display())
             }
+            StartError::Thread { name, source } => write!(
+                f,
+                "cannot start the thread {name}: {source}: raise the limit of processes (ulimit -u, or the control \
+                 group's pids.max), or ask for fewer threads (-t)"
+            ),
             StartError::NoThreads => f.write_str("a server needs at least one thread (-t)"),
             StartError::Cache(error) => write!(f, "cannot make the cache: {error}"),
             StartError::System(error) => write!(f, "cannot start: {error}"),
@@ -56,7 +68,9 @@ impl Error for StartError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             StartError::NowhereToListen | StartError::NoThreads => None,
-            StartError::Bind { source, .. } | StartError::PortFile { source, .. } => Some(source),
+            StartError::Bind { source, .. }
+            | StartError::PortFile { source, .. }
+            | StartError::Thread { source, .. } => Some(source),
             StartError::Cache(error) => Some(error),
             StartError::System(error) => Some(error),
         }

@@ -158,13 +158,15 @@ fn bind_unix(unix: &UnixSocket, backlog: u32) -> io::Result<UnixListener> {
 fn write_ports(file: &Path, addresses: &[SocketAddr]) -> io::Result<()> {
     let mut unfinished = file.as_os_str().to_owned();
     unfinished.push(".lck");
-    let mut out = fs::File::create(&unfinished)?;
-    for address in addresses {
-        let family = if address.is_ipv6() { "INET6" } else { "INET" };
-        writeln!(out, "TCP {family}: {}", address.port())?;
+    let family = |address: &SocketAddr| if address.is_ipv6() { "INET6" } else { "INET" };
+    let lines: String =
+        addresses.iter().map(|address| format!("TCP {}: {}\n", family(address), address.port())).collect();
+    let written = fs::write(&unfinished, lines).and_then(|()| fs::rename(&unfinished, file));
+    if written.is_err() {
+        // Nothing is left behind by a server that does not start.
+        let _ = fs::remove_file(unfinished);
     }
-    drop(out);
-    fs::rename(unfinished, file)
+    written
 }
 
 /// That connections cannot be accepted, because file descriptors or memory have run out.

@@ -21,6 +21,8 @@ use crate::worker::Worker;
 
 /// How long housekeeping rests when nothing is to be done.
 const REST: Duration = Duration::from_millis(100);
+/// By how much the priority of who prefaults is lower than that of the others.
+const LOWEST_PRIORITY: i32 = 19;
 
 /// A server that has its memory, and no sockets yet: nothing that others could see.
 pub struct Furnished {
@@ -86,7 +88,7 @@ impl Prepared {
             addresses: sockets.addresses().to_vec(),
             shared: Arc::new(Shared::new(settings, cache, started)),
             threads: Vec::new(),
-            housekeeper: None,
+            parked: Vec::new(),
         };
         server.start_threads(sockets)?;
         info!(addresses = ?server.addresses, "listening");
@@ -99,7 +101,8 @@ pub struct Server {
     shared: Arc<Shared>,
     addresses: Vec<SocketAddr>,
     threads: Vec<JoinHandle<io::Result<()>>>,
-    housekeeper: Option<JoinHandle<()>>,
+    /// Those that wait parked, and not for a socket.
+    parked: Vec<JoinHandle<()>>,
 }
 
 impl Server {
@@ -130,12 +133,16 @@ impl Server {
         let shared = self.shared.clone();
         self.spawn("listener".into(), move || listener::accept(&shared, sockets, poll, &inboxes))?;
         let shared = self.shared.clone();
-        let duty = Duty { shared: shared.clone(), thread: "housekeeper".into() };
+        let duty = self.duty("housekeeper");
         let housekeeping = move || {
-            let _duty = duty;
+            let _duty = duty();
             keep_house(&shared);
         };
-        self.housekeeper = Some(thread::Builder::new().name("housekeeper".into()).spawn(housekeeping)?);
+        self.parked.push(begin("housekeeper".into(), housekeeping)?);
+        // No duty: without it, requests wait for the machine's memory now and then.
+        let shared = self.shared.clone();
+        let prefaulting = move || prefault(&shared);
+        self.parked.push(begin("prefaulter".into(), prefaulting)?);
         Ok(())
     }
 
@@ -150,14 +157,20 @@ impl Server {
         &mut self,
         name: String,
         run: impl FnOnce() -> io::Result<()> + Send + 'static,
-    ) -> io::Result<()> {
-        let duty = Duty { shared: self.shared.clone(), thread: name.clone() };
+    ) -> Result<(), StartError> {
+        let duty = self.duty(&name);
         let run = move || {
-            let _duty = duty;
+            let _duty = duty();
             run()
         };
-        self.threads.push(thread::Builder::new().name(name).spawn(run)?);
+        self.threads.push(begin(name, run)?);
         Ok(())
+    }
+
+    /// The duty of a thread, which it takes up when it begins: one that cannot be started has none.
+    fn duty(&self, name: &str) -> impl FnOnce() -> Duty + Send + use<> {
+        let (shared, thread) = (self.shared.clone(), name.to_owned());
+        move || Duty { shared, thread }
     }
 
     /// Has `tell` called if a thread of the server ends before it was told to, or if a client stops the server by
@@ -194,11 +207,12 @@ impl Server {
         for waker in self.shared.wakers.lock().iter() {
             waker.wake()?;
         }
-        if let Some(housekeeper) = self.housekeeper.take() {
-            housekeeper.thread().unpark();
-            housekeeper.join().map_err(|_| io::Error::other("housekeeping panicked"))?;
-        }
         let mut outcome = Ok(());
+        for thread in self.parked.drain(..) {
+            thread.thread().unpark();
+            let ended = thread.join().map_err(|_| io::Error::other("a thread panicked"));
+            outcome = outcome.and(ended);
+        }
         for thread in self.threads.drain(..) {
             let ended = thread.join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")));
             outcome = outcome.and(ended);
@@ -211,6 +225,14 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.end();
     }
+}
+
+fn begin<T: Send + 'static>(
+    name: String,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, StartError> {
+    let begun = thread::Builder::new().name(name.clone()).spawn(run);
+    begun.map_err(|source| StartError::Thread { name, source })
 }
 
 /// What a thread has for as long as it lives: where one is missing, clients would be accepted whom nobody serves, or
@@ -247,6 +269,14 @@ fn keep_house(shared: &Shared) {
             Todo::Rest => thread::park_timeout(REST),
             Todo::More => thread::yield_now(),
         }
+    }
+}
+
+/// Has memory ready before it is needed, until the server stops.
+fn prefault(shared: &Shared) {
+    // Of the thread alone, on Linux. Who serves goes first, also while the kernel clears a page for this one.
+    if rustix::process::nice(LOWEST_PRIORITY).is_ok() {
+        shared.cache.prefaulter().run(|| shared.is_stopping());
     }
 }
 

@@ -56,6 +56,9 @@
 //!   of which it consists    key
 //!   alone                   token  number  line  expiry
 //! ```
+//!
+//! In each protocol's folder who knows all commands (`mod`) stands on the commands, and these on what several of them
+//! have in common (`arguments`, of frames `parts`) and on how it is written (`format`, `flags`, `reply`).
 #![forbid(unsafe_code)]
 
 mod arithmetic;

@@ -145,7 +145,7 @@ impl<K, V, S> Core<K, V, S> {
     pub(super) fn new(capacity: usize, hasher: S, hashes: Hashes) -> Self {
         let linear = Linear::default().with_target_load(TARGET_LOAD);
         // A power of two: then all buckets are alike, and hardly an insert displaces an entry.
-        let slots = (capacity as f64 / linear.target_load) as usize + 1;
+        let slots = ((capacity as f64 / linear.target_load) as usize).saturating_add(1);
         let buckets = slots.div_ceil(DefaultLayout::SLOTS).next_power_of_two();
         let config = Config::new().with_growth(Growth::Linear(linear)).with_hashes(hashes).for_a_map();
         let table = Table::with_buckets(buckets, &config);

@@ -22,7 +22,8 @@ use crate::words::{Iter, config_for};
 
 impl<K, V> Map<K, V> {
     /// A map in the order of its keys, with a table of [`Config::default`]. Of its memory only those pages are taken
-    /// that are used.
+    /// that are used: where these are huge, a hundred entries that are asked for take all 32 MiB. For a small map, or
+    /// one of many, take [`Map::with_capacity`].
     ///
     /// ```
     /// let map = lookaside::Map::<String, u64>::new();

@@ -33,8 +33,6 @@ pub(super) fn run(
     let provenance = Provenance::collect(catalogue.folder(), &allocator::describe());
     let session = Session::new(runs, Session::progress_bar(&definition.name));
     let results = lookaside_peers::laboratory().run(definition, scale, provenance, session)?;
-    if let Some(folder) = out {
-        Asked::keep(&results, &folder)?;
-    }
-    asked.show(definition, results, true)
+    let is_kept = out.is_none_or(|folder| Asked::keep(&results, &folder));
+    asked.show(definition, results, is_kept)
 }

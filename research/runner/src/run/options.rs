@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use lab::allocator::Malloc;
 use lab::experiment::{Definition, Scale};
 use lab::report::Report;
-use lab::results::{Results, ResultsError};
+use lab::results::Results;
 use lookaside_cli::output::{print, tell};
 use sim_lab::configuration::Guest;
 
@@ -87,7 +87,7 @@ impl Making {
 }
 
 impl Asked {
-    /// Shows results, whose `all_ran` says whether they lack nothing.
+    /// Shows results, whose `all_ran` says whether they lack nothing and could be kept.
     pub(super) fn show(
         &self,
         definition: &Definition,
@@ -102,9 +102,16 @@ impl Asked {
         Ok(Ran { all_met, reports: vec![value], results: Some(results) })
     }
 
-    /// Keeps results below `folder`.
-    pub(super) fn keep(results: &Results, folder: &Path) -> Result<(), ResultsError> {
-        tell(format_args!("kept in {}", results.write(folder)?.display()));
-        Ok(())
+    /// Keeps results below `folder`, and says where, or why not; whether it has. Numbers that took hours are still to
+    /// be shown where they cannot be kept.
+    pub(super) fn keep(results: &Results, folder: &Path) -> bool {
+        match results.write(folder) {
+            Ok(path) => tell(format_args!("kept in {}", path.display())),
+            Err(error) => {
+                tell(format_args!("lookaside-lab: {error}"));
+                return false;
+            }
+        }
+        true
     }
 }

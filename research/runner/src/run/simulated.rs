@@ -105,14 +105,15 @@ pub(super) fn run(
     let progress = Session::progress_bar(&definition.name);
     let (store, options) = (making.store(catalogue)?, making.options()?);
     let (results, swept) = study::results(definition, &store, &options, provenance, progress)?;
-    match (&asked.out, making.objection(definition, &results, &swept)) {
-        (Some(folder), _) => Asked::keep(&results, folder)?,
+    let is_as_asked = match (&asked.out, making.objection(definition, &results, &swept)) {
+        (Some(folder), _) => Asked::keep(&results, folder),
         // As its help says.
-        (None, _) if making.quick => {}
-        (None, None) => Asked::keep(&results, &catalogue.results_folder())?,
+        (None, _) if making.quick => true,
+        (None, None) => Asked::keep(&results, &catalogue.results_folder()),
         (None, Some(reason)) => {
             tell(format_args!("{}: not kept, {reason}: give --out to keep it", definition.name));
+            true
         }
-    }
-    asked.show(definition, results, swept.failed.is_empty())
+    };
+    asked.show(definition, results, is_as_asked && swept.failed.is_empty())
 }

@@ -4,7 +4,7 @@
 //! ```text
 //! list    = entry { ("," | ";") entry }        entries may be empty
 //! entry   = { "proto[" protocol "]:" | "tag[" name "]:" } ( "*" | host ) [ ":" port ]
-//! host    = IPv4 | IPv6 | "[" IPv6 "]" | name
+//! host    = IPv4 | IPv6 | "[" IPv6 "]" | name   IPv6 with or without a zone, as in fe80::1%eth0
 //! ```
 //!
 //! A tag tells sockets apart for memcached's proxy, and means nothing here. To take a list apart asks nobody; to find
@@ -101,18 +101,29 @@ fn protocol_named(name: &str) -> Option<Protocol> {
 }
 
 fn host_and_port(place: &str) -> Result<(Host, Option<u16>), String> {
-    let bare = place.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(place);
-    if let Ok(address) = bare.parse() {
-        return Ok((Host::Address(address), None));
-    }
-    if let Ok(address) = place.parse::<SocketAddr>() {
-        return Ok((Host::Address(address.ip()), Some(address.port())));
-    }
-    let (name, port) = match place.rsplit_once(':') {
-        Some((name, digits)) => (name, Some(digits.parse().map_err(|_| format!("'{digits}' is no port"))?)),
-        None => (place, None),
+    let (host, port) = match place.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+        Some((host, "")) => (host, None),
+        Some((host, rest)) => match rest.strip_prefix(':') {
+            Some(digits) => (host, Some(digits)),
+            None => return Err(format!("'{rest}' is no port")),
+        },
+        // Its colons are its own.
+        None if is_ipv6(place) => (place, None),
+        None => place.rsplit_once(':').map_or((place, None), |(host, digits)| (host, Some(digits))),
     };
-    Ok(if name == "*" { (Host::All, port) } else { (Host::Name(name.to_owned()), port) })
+    let port = port.map(|digits| digits.parse().map_err(|_| format!("'{digits}' is no port"))).transpose()?;
+    let host = match host.parse() {
+        Ok(address) => Host::Address(address),
+        Err(_) if host == "*" => Host::All,
+        // Or an address with a zone, whose number the system looks up as it does a name.
+        Err(_) => Host::Name(host.to_owned()),
+    };
+    Ok((host, port))
+}
+
+/// Whether it is an address of IPv6, with or without a zone.
+fn is_ipv6(place: &str) -> bool {
+    place.split('%').next().is_some_and(|address| address.parse::<Ipv6Addr>().is_ok())
 }
 
 impl Entry {
@@ -129,15 +140,15 @@ impl Entry {
             Host::All => {
                 let families: [IpAddr; 2] = [Ipv4Addr::UNSPECIFIED.into(), Ipv6Addr::UNSPECIFIED.into()];
                 families
+                    .map(|address| (address, port).into())
                     .into_iter()
                     .filter(|&address| is_own(address))
-                    .map(|address| (address, port).into())
                     .collect()
             }
             Host::Name(name) => {
                 let named =
                     (name.as_str(), port).to_socket_addrs().map_err(|error| wrong(error.to_string()))?;
-                named.filter(|address| is_own(address.ip())).collect()
+                named.filter(|&address| is_own(address)).collect()
             }
         };
         if addresses.is_empty() {
@@ -153,8 +164,9 @@ impl Entry {
 
 /// Whether this machine has an address. A name often stands for addresses of both families, one of which it may not
 /// have. An address is its own if a socket can be bound to it, and a datagram socket disturbs nobody.
-fn is_own(address: IpAddr) -> bool {
-    UdpSocket::bind((address, 0)).is_ok()
+fn is_own(mut address: SocketAddr) -> bool {
+    address.set_port(0);
+    UdpSocket::bind(address).is_ok()
 }
 
 #[cfg(test)]
@@ -182,6 +194,28 @@ mod tests {
         assert!(addresses("*:9").contains(&"0.0.0.0:9".to_owned()));
     }
 
+    /// An address of one link has a zone that says which: without it the kernel refuses it.
+    #[test]
+    fn addresses_of_a_link() {
+        for (list, port) in [("fe80::1%lo", None), ("[fe80::1%lo]", None), ("[fe80::1%lo]:7", Some(7))] {
+            let entry = parse(list).expect(list).remove(0);
+            assert_eq!((entry.host, entry.port), (Host::Name("fe80::1%lo".into()), port), "{list}");
+        }
+        // One of this machine's, if it has any: address, number, prefix, scope, flags, name.
+        let links = std::fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
+        let mut links = links.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+        let link = links
+            .find_map(|link| (link.get(3) == Some(&"20")).then(|| (link[0].to_owned(), link[5].to_owned())));
+        let Some((digits, zone)) = link else {
+            return outside::say("addresses_of_a_link: this machine has none (fe80::)");
+        };
+        let address = Ipv6Addr::from(u128::from_str_radix(&digits, 16).expect("hexadecimal digits"));
+        let sockets = parse(&format!("[{address}%{zone}]:7")).expect("an entry")[0].sockets(1).expect("ours");
+        let [TcpSocket { address: SocketAddr::V6(found), .. }] = sockets[..] else { panic!("{sockets:?}") };
+        assert_eq!((*found.ip(), found.port()), (address, 7));
+        assert_ne!(found.scope_id(), 0);
+    }
+
     #[test]
     fn what_stands_before_an_address() {
         let socket = |protocol| ("127.0.0.1:5".to_owned(), protocol);
@@ -205,6 +239,8 @@ mod tests {
             ("127.0.0.1:x", "'x' is no port"),
             ("127.0.0.1:65536", "'65536' is no port"),
             ("unix:/tmp/socket", "'/tmp/socket' is no port"),
+            ("[::1]7", "'7' is no port"),
+            ("[fe80::1%lo]:x", "'x' is no port"),
             ("proto[proxy]:127.0.0.1", "no protocol 'proxy'"),
             ("notls:127.0.0.1", "TLS is not offered yet"),
             ("tag[a]:mtls:127.0.0.1", "TLS is not offered yet"),

@@ -18,7 +18,8 @@ use nix::unistd::{
     AccessFlags, Gid, Uid, User, access, chdir, chown, daemon, initgroups, setgid, setgroups, setuid,
 };
 use rustix::mm::{MlockAllFlags, mlockall};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
+use rustix::process::{Pid, test_kill_process};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGXFSZ};
 use signal_hook::flag;
 use signal_hook::iterator::{Handle, Signals};
 use tracing::warn;
@@ -185,20 +186,28 @@ pub(super) struct PidFile {
     path: PathBuf,
     file: File,
     is_regular: bool,
+    /// What this process has written there.
+    line: String,
 }
 
 impl PidFile {
     /// Makes the file, with an empty line yet: in the background the process will have another number, but that the
-    /// disk is full is to be known before.
+    /// disk is full is to be known before. That another process is in it and runs is told, as by memcached: it may be a
+    /// server whose file this takes, or a stranger who got the number of one that was killed.
     pub(super) fn create(path: &Path) -> Result<PidFile, ProcessError> {
         let refused = |error| ProcessError::PidFile { path: path.to_owned(), error };
         let path = std::path::absolute(path).map_err(refused)?;
+        let was_regular = fs::metadata(&path).is_ok_and(|found| found.is_file());
+        if was_regular && let Some(other) = running_in(&path) {
+            warn!("{} has the process id of another one, which runs: {other}", path.display());
+        }
         let file = File::create(&path).map_err(refused)?;
         let is_regular = file.metadata().map_err(refused)?.is_file();
         // Dropped, it is removed again.
-        let mut made = PidFile { path, file, is_regular };
+        let mut made = PidFile { path, file, is_regular, line: String::new() };
         if is_regular {
             made.file.write_all(b"\n").map_err(refused)?;
+            made.line.push('\n');
         }
         Ok(made)
     }
@@ -210,7 +219,9 @@ impl PidFile {
         } else {
             self.file.write_all(line.as_bytes())
         };
-        written.map_err(|error| ProcessError::PidFile { path: self.path.clone(), error })
+        written.map_err(|error| ProcessError::PidFile { path: self.path.clone(), error })?;
+        self.line = line;
+        Ok(())
     }
 
     /// Where it is, if it is the server's own: a device or a pipe is not.
@@ -221,10 +232,25 @@ impl PidFile {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        if let Some(path) = self.own_path() {
+        // What another server has written there since is that one's.
+        if let Some(path) = self.own_path()
+            && fs::read_to_string(path).map_or(true, |found| found == self.line)
+        {
             let _ = fs::remove_file(path);
         }
     }
+}
+
+/// The process that a file names, if it runs and is not this one.
+fn running_in(path: &Path) -> Option<i32> {
+    let number: i32 = fs::read_to_string(path).ok()?.trim().parse().ok()?;
+    if number <= 0 || number.unsigned_abs() == std::process::id() {
+        return None;
+    }
+    let other = Pid::from_raw(number)?;
+    // Of another user's process it is only told that it is there.
+    let runs = matches!(test_kill_process(other), Ok(()) | Err(rustix::io::Errno::PERM));
+    runs.then_some(number)
 }
 
 /// The signals that end the server. Registered before it starts, so that none is missed.
@@ -242,6 +268,8 @@ impl Ending {
         for signal in [SIGINT, SIGTERM, SIGUSR1] {
             flag::register_conditional_shutdown(signal, 0, at_once.clone()).map_err(ProcessError::Signals)?;
         }
+        // A log that reaches the limit of files (ulimit -f) is no reason either: it fails, as on a full disk.
+        flag::register(SIGXFSZ, Arc::default()).map_err(ProcessError::Signals)?;
         // SIGHUP: a terminal that closes is no reason to lose a cache; memcached does not mind it either.
         let signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]).map_err(ProcessError::Signals)?;
         Ok(Ending { signals, at_once })

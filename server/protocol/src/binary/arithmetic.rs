@@ -1,26 +1,9 @@
 //! Increment, decrement: how far, the initial number and its time, and a key.
 
-use super::{BinaryRequest, Parts, opcode};
+use super::opcode;
+use super::parts::Parts;
+use super::request::{BinaryArithmetic, BinaryRequest, NO_INITIAL};
 use crate::arithmetic::Operation;
-
-/// The time of an initial number that is none: nothing is created then.
-pub const NO_INITIAL: u32 = u32::MAX;
-
-/// An increment or decrement.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BinaryArithmetic<'a> {
-    /// Up or down.
-    pub operation: Operation,
-    /// The key whose value is a number.
-    pub key: &'a [u8],
-    /// How far.
-    pub delta: u64,
-    /// The number of a key that is not there, and its time to live, for
-    /// [`binary_expiry`](crate::binary_expiry).
-    pub initial: Option<(u64, u32)>,
-    /// Success is not answered.
-    pub quiet: bool,
-}
 
 #[inline(always)]
 pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {

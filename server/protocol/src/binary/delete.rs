@@ -1,6 +1,8 @@
 //! Delete, DeleteQ: a key and nothing else.
 
-use super::{BinaryRequest, Parts, opcode};
+use super::opcode;
+use super::parts::Parts;
+use super::request::BinaryRequest;
 
 #[inline(always)]
 pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {

@@ -1,6 +1,8 @@
 //! Flush, FlushQ: a delay, or none.
 
-use super::{BinaryRequest, Parts, opcode};
+use super::opcode;
+use super::parts::Parts;
+use super::request::BinaryRequest;
 
 #[inline(always)]
 pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {

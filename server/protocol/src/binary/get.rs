@@ -1,17 +1,8 @@
 //! Get, GetQ, GetK, GetKQ: a key and nothing else.
 
-use super::{BinaryRequest, Parts, opcode};
-
-/// A key to be looked up.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BinaryGet<'a> {
-    /// The key.
-    pub key: &'a [u8],
-    /// Whether the reply has the key.
-    pub with_key: bool,
-    /// A key that is not there is not answered.
-    pub quiet: bool,
-}
+use super::opcode;
+use super::parts::Parts;
+use super::request::{BinaryGet, BinaryRequest};
 
 #[inline(always)]
 pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {

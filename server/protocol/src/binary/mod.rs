@@ -14,107 +14,24 @@ mod delete;
 mod flush;
 mod get;
 mod header;
+pub mod opcode;
+mod parts;
 mod plain;
 pub mod reply;
+mod request;
 mod stats;
 mod store;
 mod touch;
 
-pub use arithmetic::{BinaryArithmetic, NO_INITIAL};
-pub use get::BinaryGet;
 pub use header::{HEADER_LENGTH, Header, REQUEST_MAGIC, RESPONSE_MAGIC};
 pub use reply::Status;
-pub use store::{BinaryMode, BinaryStore};
+pub use request::{BinaryArithmetic, BinaryGet, BinaryMode, BinaryRequest, BinaryStore, NO_INITIAL};
 
+use self::parts::Parts;
 use crate::key::MAX_KEY_LENGTH;
 
 /// The longest body in bytes; a frame that announces more is refused.
 pub const MAX_BODY_LENGTH: usize = 1 << 30;
-
-/// The commands' numbers.
-pub mod opcode {
-    #![allow(missing_docs, reason = "their names say it")]
-    pub const GET: u8 = 0x00;
-    pub const SET: u8 = 0x01;
-    pub const ADD: u8 = 0x02;
-    pub const REPLACE: u8 = 0x03;
-    pub const DELETE: u8 = 0x04;
-    pub const INCREMENT: u8 = 0x05;
-    pub const DECREMENT: u8 = 0x06;
-    pub const QUIT: u8 = 0x07;
-    pub const FLUSH: u8 = 0x08;
-    pub const GET_Q: u8 = 0x09;
-    pub const NOOP: u8 = 0x0a;
-    pub const VERSION: u8 = 0x0b;
-    pub const GET_K: u8 = 0x0c;
-    pub const GET_KQ: u8 = 0x0d;
-    pub const APPEND: u8 = 0x0e;
-    pub const PREPEND: u8 = 0x0f;
-    pub const STAT: u8 = 0x10;
-    pub const SET_Q: u8 = 0x11;
-    pub const ADD_Q: u8 = 0x12;
-    pub const REPLACE_Q: u8 = 0x13;
-    pub const DELETE_Q: u8 = 0x14;
-    pub const INCREMENT_Q: u8 = 0x15;
-    pub const DECREMENT_Q: u8 = 0x16;
-    pub const QUIT_Q: u8 = 0x17;
-    pub const FLUSH_Q: u8 = 0x18;
-    pub const APPEND_Q: u8 = 0x19;
-    pub const PREPEND_Q: u8 = 0x1a;
-    pub const TOUCH: u8 = 0x1c;
-    pub const GAT: u8 = 0x1d;
-    pub const GAT_Q: u8 = 0x1e;
-    pub const GAT_K: u8 = 0x23;
-    pub const GAT_KQ: u8 = 0x24;
-}
-
-/// A well-formed request. It borrows from the received bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BinaryRequest<'a> {
-    /// Get, and with its key, and quietly.
-    Get(BinaryGet<'a>),
-    /// Touch, and get and touch.
-    Touch {
-        /// The key, and how it is answered.
-        get: BinaryGet<'a>,
-        /// The new time to live, for [`binary_expiry`](crate::binary_expiry).
-        exptime: u32,
-        /// Whether the value is wanted.
-        with_value: bool,
-    },
-    /// Set, add, replace, append, prepend: the value follows.
-    Store(BinaryStore<'a>),
-    /// Delete, if the header's CAS id is 0 or the item's.
-    Delete {
-        /// The key to delete.
-        key: &'a [u8],
-        /// Success is not answered.
-        quiet: bool,
-    },
-    /// Increment, decrement.
-    Arithmetic(BinaryArithmetic<'a>),
-    /// Flush, now or later.
-    Flush {
-        /// The delay, for [`flush`](crate::flush): what does not fit is as late as it may be.
-        delay: i32,
-        /// Success is not answered.
-        quiet: bool,
-    },
-    /// Statistics.
-    Stat {
-        /// What of; empty for all that is counted.
-        topic: &'a [u8],
-    },
-    /// Nothing; its reply says that all before it have been answered.
-    Noop,
-    /// The server's version.
-    Version,
-    /// Send what waits to be sent, then close.
-    Quit {
-        /// It is not answered.
-        quiet: bool,
-    },
-}
 
 /// What [`parse`] found at the start of the received bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -141,14 +58,6 @@ pub enum Frame<'a> {
     },
     /// Not this protocol: the connection is to be closed, without an answer.
     Foreign,
-}
-
-/// The parts of a frame.
-struct Parts<'a> {
-    header: Header,
-    extras: &'a [u8],
-    key: &'a [u8],
-    value_length: usize,
 }
 
 /// Finds the first frame of `received`.
@@ -233,20 +142,4 @@ fn read<'a>(parts: &Parts<'a>) -> Command<BinaryRequest<'a>> {
         _ => return Command::Unknown,
     };
     request.map_or(Command::Wrong, Command::Right)
-}
-
-impl<'a> Parts<'a> {
-    fn opcode(&self) -> u8 {
-        self.header.opcode()
-    }
-
-    /// The key, of a frame that has one and no value.
-    fn only_key(&self) -> Option<&'a [u8]> {
-        (!self.key.is_empty() && self.value_length == 0).then_some(self.key)
-    }
-
-    /// The extras as one number.
-    fn time(&self) -> Option<u32> {
-        self.extras.try_into().ok().map(u32::from_be_bytes)
-    }
 }

@@ -1,6 +1,6 @@
 //! Replies of the binary protocol.
 
-use super::{HEADER_LENGTH, Header, RESPONSE_MAGIC};
+use super::header::{HEADER_LENGTH, Header, RESPONSE_MAGIC};
 
 /// What a reply says of the outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,6 +1,7 @@
 //! Stat: a topic, or none.
 
-use super::{BinaryRequest, Parts};
+use super::parts::Parts;
+use super::request::BinaryRequest;
 
 #[inline(always)]
 pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {

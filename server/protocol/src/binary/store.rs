@@ -1,38 +1,8 @@
 //! Set, add, replace: flags, a time, a key and a value. Append, prepend: a key and a value.
 
-use super::{BinaryRequest, Parts, opcode};
-
-/// A value to be stored, which follows the key.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BinaryStore<'a> {
-    /// How it is stored, if the header has no CAS id.
-    pub mode: BinaryMode,
-    /// The key.
-    pub key: &'a [u8],
-    /// The client's own 32 bits.
-    pub flags: u32,
-    /// The time to live, for [`binary_expiry`](crate::binary_expiry).
-    pub exptime: u32,
-    /// The length of the value in bytes.
-    pub length: usize,
-    /// Success is not answered.
-    pub quiet: bool,
-}
-
-/// How a value is stored.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum BinaryMode {
-    /// Whatever was there before.
-    Set,
-    /// If nothing is there.
-    Add,
-    /// If something is there.
-    Replace,
-    /// Behind what is there.
-    Append,
-    /// Before what is there.
-    Prepend,
-}
+use super::opcode;
+use super::parts::Parts;
+use super::request::{BinaryMode, BinaryRequest, BinaryStore};
 
 #[inline(always)]
 pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {

@@ -1,6 +1,8 @@
 //! Touch, GAT, GATQ, GATK, GATKQ: a time and a key.
 
-use super::{BinaryGet, BinaryRequest, Parts, opcode};
+use super::opcode;
+use super::parts::Parts;
+use super::request::{BinaryGet, BinaryRequest};
 
 #[inline(always)]
 pub(super) fn read<'a>(parts: &Parts<'a>) -> Option<BinaryRequest<'a>> {

@@ -1,6 +1,8 @@
 //! `ma <key> <flag>*`.
 
-use super::{Flags, MetaKey, MetaRequest, plain_key_and_flags, write_key_and_flags};
+use super::arguments::{plain_key_and_flags, write_key_and_flags};
+use super::flags::Flags;
+use super::key::MetaKey;
 use crate::arithmetic::Operation;
 use crate::error::ErrorReply;
 use crate::key::MAX_KEY_LENGTH;
@@ -19,7 +21,7 @@ pub struct MetaArithmetic<'a> {
 }
 
 /// Whatever is wrong with a flag has the same answer.
-pub(super) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
+pub(super) fn parse(rest: &[u8]) -> Result<MetaArithmetic<'_>, Refusal> {
     let (key, flags) = split_token(skip_spaces(rest));
     if key.is_empty() || key.len() > MAX_KEY_LENGTH {
         return Err(Refusal::answer(ErrorReply::BadFormat));
@@ -32,7 +34,7 @@ pub(super) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
         Some(_) => return Err(Refusal::answer(ErrorReply::InvalidArithmeticMode)),
     };
     flags.check_opaque().map_err(Refusal::answer)?;
-    Ok(MetaRequest::Arithmetic(MetaArithmetic { key, operation, flags }))
+    Ok(MetaArithmetic { key, operation, flags })
 }
 
 /// A line as clients write it, which counts up.

@@ -1,6 +1,8 @@
 //! `me <key> [b]`.
 
-use super::{MetaKey, MetaRequest, base64, reply};
+use super::base64;
+use super::key::MetaKey;
+use super::reply::{self, Facts};
 use crate::error::ErrorReply;
 use crate::key::MAX_KEY_LENGTH;
 use crate::number::append;
@@ -16,25 +18,8 @@ pub struct MetaDebug<'a> {
     pub key: MetaKey<'a>,
 }
 
-/// What `me` says of an item.
-#[derive(Clone, Copy, Debug)]
-pub struct Facts {
-    /// Seconds until it expires, if it does.
-    pub ttl: Option<u64>,
-    /// Seconds since it was last used.
-    pub idle: u64,
-    /// Its CAS id.
-    pub cas: u64,
-    /// Whether it has been used since it was stored.
-    pub is_fetched: bool,
-    /// The number of its slab class.
-    pub class: u64,
-    /// The bytes it takes, all in all.
-    pub size: u64,
-}
-
 /// Nothing but a `b` right behind the key is looked at.
-pub(super) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
+pub(super) fn parse(rest: &[u8]) -> Result<MetaDebug<'_>, Refusal> {
     let (key, rest) = split_token(skip_spaces(rest));
     let is_base64 = split_token(rest).0 == b"b";
     let is_bad = key.is_empty()
@@ -43,7 +28,7 @@ pub(super) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
     if is_bad {
         return Err(Refusal::answer(ErrorReply::BadFormat));
     }
-    Ok(MetaRequest::Debug(MetaDebug { key: MetaKey::new(key, is_base64) }))
+    Ok(MetaDebug { key: MetaKey::new(key, is_base64) })
 }
 
 impl MetaDebug<'_> {

@@ -1,6 +1,8 @@
 //! `md <key> <flag>*`.
 
-use super::{Flags, MetaKey, MetaRequest, key_and_flags, plain_key_and_flags, write_key_and_flags};
+use super::arguments::{key_and_flags, plain_key_and_flags, write_key_and_flags};
+use super::flags::Flags;
+use super::key::MetaKey;
 use crate::refusal::Refusal;
 
 /// `md`.
@@ -12,10 +14,10 @@ pub struct MetaDelete<'a> {
     pub flags: Flags<'a>,
 }
 
-pub(super) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
+pub(super) fn parse(rest: &[u8]) -> Result<MetaDelete<'_>, Refusal> {
     let (key, flags) = key_and_flags(rest).map_err(Refusal::answer)?;
     flags.check_opaque().map_err(Refusal::answer)?;
-    Ok(MetaRequest::Delete(MetaDelete { key, flags }))
+    Ok(MetaDelete { key, flags })
 }
 
 /// A line as clients write it.

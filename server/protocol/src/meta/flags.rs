@@ -15,8 +15,8 @@
 //! Rejected: the order of the letters in one word, six bits each. Keeping it took as long as walking the text, and a
 //! letter with something behind it had no place there.
 
-use super::MetaKey;
 use super::base64::{self, MAX_DECODED_LENGTH};
+use super::key::MetaKey;
 use crate::error::ErrorReply;
 use crate::key::MAX_KEY_LENGTH;
 use crate::number::{c_i64, c_u64};

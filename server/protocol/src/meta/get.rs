@@ -1,6 +1,9 @@
 //! `mg <key> <flag>*`.
 
-use super::{Flags, Letters, MetaKey, MetaRequest, key_and_flags, reply, write_key_and_flags};
+use super::arguments::{key_and_flags, write_key_and_flags};
+use super::flags::{Flags, Letters};
+use super::key::MetaKey;
+use super::reply;
 use crate::line::strip_ending;
 use crate::refusal::Refusal;
 
@@ -17,10 +20,10 @@ pub struct MetaGet<'a> {
 const MORE: Letters = Letters::of(b"bNTu");
 
 #[inline]
-pub(crate) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
+pub(super) fn parse(rest: &[u8]) -> Result<MetaGet<'_>, Refusal> {
     let (key, flags) = key_and_flags(rest).map_err(Refusal::answer)?;
     flags.check_opaque().map_err(Refusal::answer)?;
-    Ok(MetaRequest::Get(MetaGet { key, flags }))
+    Ok(MetaGet { key, flags })
 }
 
 /// The `mg` at the start of what was received, as [`MetaLookups::next`](super::MetaLookups::next) gives it, of any

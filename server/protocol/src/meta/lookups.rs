@@ -5,9 +5,10 @@
 //! opaque token, which differs from line to line, is left out: what stands before it and behind it is compared. All
 //! else is walked letter by letter.
 
+use super::arguments::plain_key;
 use super::flags::{Flags, Letters, short_argument};
 use super::get::{self, MetaGet};
-use super::{MetaKey, plain_key};
+use super::key::MetaKey;
 use crate::reply::CRLF;
 
 /// Finds the `mg` that follow each other.

@@ -1,10 +1,27 @@
 //! Replies of meta commands: a code of two letters, and the flags that were asked for, in the order of the request.
 
-use super::{Flag, Flags, MetaKey, encode_base64};
+use super::base64::encode as encode_base64;
+use super::flags::{Flag, Flags};
+use super::key::MetaKey;
 use crate::number::append;
 use crate::reply::CRLF;
 
-pub use super::debug::Facts;
+/// What `me` says of an item.
+#[derive(Clone, Copy, Debug)]
+pub struct Facts {
+    /// Seconds until it expires, if it does.
+    pub ttl: Option<u64>,
+    /// Seconds since it was last used.
+    pub idle: u64,
+    /// Its CAS id.
+    pub cas: u64,
+    /// Whether it has been used since it was stored.
+    pub is_fetched: bool,
+    /// The number of its slab class.
+    pub class: u64,
+    /// The bytes it takes, all in all.
+    pub size: u64,
+}
 
 /// Done, or there.
 pub const DONE: &[u8] = b"HD";

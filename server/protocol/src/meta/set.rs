@@ -1,6 +1,7 @@
 //! `ms <key> <length> <flag>*`, and a data block.
 
-use super::{Flags, MetaKey, MetaRequest};
+use super::flags::Flags;
+use super::key::MetaKey;
 use crate::error::ErrorReply;
 use crate::key::MAX_KEY_LENGTH;
 use crate::number::{append, short_number, value_length};
@@ -36,7 +37,7 @@ pub enum MetaMode {
     Replace,
 }
 
-pub(super) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
+pub(super) fn parse(rest: &[u8]) -> Result<MetaSet<'_>, Refusal> {
     let (key, rest) = split_token(skip_spaces(rest));
     let (length, flags) = split_token(rest);
     let Some(length) = value_length(length).filter(|_| !length.is_empty()) else {
@@ -53,7 +54,7 @@ pub(super) fn parse(rest: &[u8]) -> Result<MetaRequest<'_>, Refusal> {
         Some(_) => return Err(refuse(ErrorReply::InvalidSetMode)),
     };
     flags.check_opaque().map_err(refuse)?;
-    Ok(MetaRequest::Set(MetaSet { key, length, mode, flags }))
+    Ok(MetaSet { key, length, mode, flags })
 }
 
 /// A line as clients write it, in no mode.

@@ -1,9 +1,32 @@
-//! What the lines of commands that are known by their first token have in common.
+//! What lines of several commands have in common.
 
-use super::{ErrorReply, Refusal};
+use crate::error::ErrorReply;
+use crate::key::Key;
+use crate::refusal::Refusal;
 use crate::token::Tokens;
 
-/// A line of one of these commands.
+pub(super) const BAD_FORMAT: Refusal = Refusal::answer(ErrorReply::BadFormat);
+
+/// `<key> <argument> [noreply]`. `incr k noreply` is both: no number, and so an error, and the error is silent.
+pub(super) fn key_and_argument(rest: &[u8]) -> Result<(Key<'_>, &[u8], bool), Refusal> {
+    let mut tokens = Tokens::after_name(rest);
+    let (Some(key), Some(argument)) = (tokens.next(), tokens.next()) else { return Err(BAD_FORMAT) };
+    let noreply = tokens.last().unwrap_or(argument) == b"noreply";
+    let key = Key::from_token(key).ok_or(Refusal::answer_unless(noreply, ErrorReply::BadFormat))?;
+    Ok((key, argument, noreply))
+}
+
+/// Whether a line ends here but for `noreply`, and says it: `None` if anything else follows.
+#[inline(always)]
+pub(super) fn ends_in_noreply(rest: &[u8]) -> Option<bool> {
+    match rest {
+        b"" => Some(false),
+        b" noreply" => Some(true),
+        _ => None,
+    }
+}
+
+/// A line of a command that is known by its first token.
 #[derive(Clone)]
 pub(super) struct Arguments<'a> {
     /// The tokens behind the name.

@@ -1,12 +1,12 @@
 //! `incr`, `decr`.
 
+use super::arguments::{ends_in_noreply, key_and_argument};
 use super::format::RequestLine;
-use super::plain::ends_in_noreply;
-use super::request::Request;
-use super::{ErrorReply, Refusal, key_and_argument};
 use crate::arithmetic::Operation;
+use crate::error::ErrorReply;
 use crate::key::Key;
 use crate::number::{short_number, strict_u64};
+use crate::refusal::Refusal;
 use crate::token::{skip_spaces, token_length};
 
 impl Operation {
@@ -20,13 +20,13 @@ impl Operation {
 }
 
 /// `<key> <delta> [noreply]`.
-pub(super) fn parse(rest: &[u8], operation: Operation) -> Result<Request<'_>, Refusal> {
-    if let Some((key, delta, noreply)) = parse_plain(skip_spaces(rest)) {
-        return Ok(Request::Arithmetic { operation, key, delta, noreply });
+pub(super) fn parse(rest: &[u8]) -> Result<(Key<'_>, u64, bool), Refusal> {
+    if let Some(plain) = parse_plain(skip_spaces(rest)) {
+        return Ok(plain);
     }
     let (key, delta, noreply) = key_and_argument(rest)?;
     let delta = strict_u64(delta).ok_or(Refusal::answer_unless(noreply, ErrorReply::InvalidDelta))?;
-    Ok(Request::Arithmetic { operation, key, delta, noreply })
+    Ok((key, delta, noreply))
 }
 
 /// A line as clients write it: as [`super::store`] has it.

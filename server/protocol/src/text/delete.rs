@@ -1,10 +1,10 @@
 //! `delete`.
 
+use super::arguments::{BAD_FORMAT, ends_in_noreply};
 use super::format::RequestLine;
-use super::plain::ends_in_noreply;
-use super::request::Request;
-use super::{BAD_FORMAT, ErrorReply, Refusal};
+use crate::error::ErrorReply;
 use crate::key::Key;
+use crate::refusal::Refusal;
 use crate::token::{Tokens, skip_spaces, token_length};
 
 /// `<key> [0] [noreply]`, the `0` being a time that some old clients send.
@@ -12,9 +12,9 @@ use crate::token::{Tokens, skip_spaces, token_length};
 /// Anything else behind the key is an error, as in memcached up to 1.6.18: what a client means by it is not known, and
 /// libmemcached's test of servers asks for the error. 1.6.45 ignores it and deletes, and so does this where nobody
 /// would read the error: a client that waits for none would go on with a stale item.
-pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
-    if let Some((key, noreply)) = parse_plain(skip_spaces(rest)) {
-        return Ok(Request::Delete { key, noreply });
+pub(super) fn parse(rest: &[u8]) -> Result<(Key<'_>, bool), Refusal> {
+    if let Some(plain) = parse_plain(skip_spaces(rest)) {
+        return Ok(plain);
     }
     let mut tokens = Tokens::after_name(rest);
     let key = tokens.next().ok_or(BAD_FORMAT)?;
@@ -24,7 +24,7 @@ pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
         return Err(Refusal::answer(ErrorReply::DeleteUsage));
     }
     let key = Key::from_token(key).ok_or(Refusal::answer_unless(noreply, ErrorReply::BadFormat))?;
-    Ok(Request::Delete { key, noreply })
+    Ok((key, noreply))
 }
 
 /// A key and at most `noreply`, unless the key is that word.

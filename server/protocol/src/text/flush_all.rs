@@ -2,17 +2,17 @@
 
 use super::arguments::Arguments;
 use super::format::RequestLine;
-use super::{ErrorReply, Refusal, Request};
+use crate::error::ErrorReply;
 use crate::number::strict_i32;
+use crate::refusal::Refusal;
 
 /// `[delay] [noreply]`.
-pub(super) fn parse<'a>(arguments: &Arguments<'a>) -> Result<Request<'a>, Refusal> {
-    let noreply = arguments.noreply;
-    if arguments.count() == usize::from(noreply) {
-        return Ok(Request::FlushAll { delay: 0, noreply });
+pub(super) fn parse(arguments: &Arguments<'_>) -> Result<i32, Refusal> {
+    if arguments.count() == usize::from(arguments.noreply) {
+        return Ok(0);
     }
     match arguments.first().and_then(strict_i32) {
-        Some(delay) => Ok(Request::FlushAll { delay, noreply }),
+        Some(delay) => Ok(delay),
         None => arguments.refuse(ErrorReply::InvalidExptime),
     }
 }

@@ -1,10 +1,11 @@
 //! `get`, `gets`, `gat`, `gats`: the values of keys.
 
+use super::arguments::BAD_FORMAT;
 use super::format::RequestLine;
-use super::request::Request;
-use super::{BAD_FORMAT, ErrorReply, Refusal};
+use crate::error::ErrorReply;
 use crate::key::{BadKeys, Keys};
 use crate::number::strict_i32;
+use crate::refusal::Refusal;
 use crate::token::Tokens;
 
 /// `get` or `gets`.
@@ -17,15 +18,15 @@ pub struct GetRequest<'a> {
 }
 
 #[inline]
-pub(super) fn parse(list: &[u8], with_cas: bool) -> Result<Request<'_>, Refusal> {
+pub(super) fn parse(list: &[u8], with_cas: bool) -> Result<GetRequest<'_>, Refusal> {
     match Keys::new(list) {
-        Ok(keys) => Ok(Request::Get(GetRequest { keys, with_cas })),
+        Ok(keys) => Ok(GetRequest { keys, with_cas }),
         Err(BadKeys::None | BadKeys::TooLong) => Err(BAD_FORMAT),
     }
 }
 
 /// `gat <exptime> <key>+`. There is no `noreply` here: it would be a key.
-pub(super) fn parse_and_touch(rest: &[u8], with_cas: bool) -> Result<Request<'_>, Refusal> {
+pub(super) fn parse_and_touch(rest: &[u8]) -> Result<(i32, Keys<'_>), Refusal> {
     let mut tokens = Tokens::after_name(rest);
     let exptime = tokens.next().ok_or(BAD_FORMAT)?;
     let keys = match Keys::new(tokens.rest()) {
@@ -34,7 +35,7 @@ pub(super) fn parse_and_touch(rest: &[u8], with_cas: bool) -> Result<Request<'_>
     };
     let exptime = strict_i32(exptime).ok_or(Refusal::answer(ErrorReply::InvalidExptime))?;
     let keys = keys.map_err(|_| BAD_FORMAT)?;
-    Ok(Request::GetAndTouch { exptime, keys, with_cas })
+    Ok((exptime, keys))
 }
 
 pub(super) fn write(line: &mut RequestLine<'_>, GetRequest { keys, with_cas }: &GetRequest<'_>) {

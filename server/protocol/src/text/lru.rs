@@ -4,8 +4,9 @@ use std::fmt;
 
 use super::arguments::Arguments;
 use super::format::RequestLine;
-use super::{ErrorReply, Refusal, Request};
+use crate::error::ErrorReply;
 use crate::number::{strict_i32, strict_u32};
+use crate::refusal::Refusal;
 
 /// What `lru` sets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -53,7 +54,7 @@ impl fmt::Display for Factor {
 }
 
 /// `tune <hot> <warm> <hot factor> <warm factor>`, `mode flat|segmented` or `temp_ttl <seconds>`.
-pub(super) fn parse<'a>(arguments: &Arguments<'a>) -> Result<Request<'a>, Refusal> {
+pub(super) fn parse(arguments: &Arguments<'_>) -> Result<LruRequest, Refusal> {
     let words: Vec<&[u8]> = arguments.words().collect();
     let noreply = arguments.noreply;
     let known = &words[..words.len() - usize::from(noreply && !words.is_empty())];
@@ -80,10 +81,7 @@ pub(super) fn parse<'a>(arguments: &Arguments<'a>) -> Result<Request<'a>, Refusa
         },
         _ => Err(ErrorReply::Error),
     };
-    match request {
-        Ok(request) => Ok(Request::Lru { request, noreply }),
-        Err(reply) => arguments.refuse(reply),
-    }
+    request.or_else(|reply| arguments.refuse(reply))
 }
 
 pub(super) fn write(line: &mut RequestLine<'_>, request: LruRequest, noreply: bool) {

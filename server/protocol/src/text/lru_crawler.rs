@@ -2,8 +2,9 @@
 
 use super::arguments::Arguments;
 use super::format::RequestLine;
-use super::{ErrorReply, Refusal, Request};
+use crate::error::ErrorReply;
 use crate::number::strict_u32;
+use crate::refusal::Refusal;
 
 /// What is asked of the crawler.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -27,17 +28,14 @@ pub enum LruCrawlerRequest<'a> {
 /// `crawl|metadump|mgdump <classes>`, `sleep|tocrawl <number>` or `enable|disable`.
 ///
 /// The names may be shortened, `crawl` before the others.
-pub(super) fn parse<'a>(arguments: &Arguments<'a>) -> Result<Request<'a>, Refusal> {
+pub(super) fn parse<'a>(arguments: &Arguments<'a>) -> Result<LruCrawlerRequest<'a>, Refusal> {
     let mut words = arguments.words();
     let request = match (arguments.count(), words.next(), words.next()) {
         (1, Some(name), None) => without_argument(name),
         (2, Some(name), Some(argument)) => with_argument(name, argument),
         _ => Err(ErrorReply::Error),
     };
-    match request {
-        Ok(request) => Ok(Request::LruCrawler { request, noreply: arguments.noreply }),
-        Err(reply) => arguments.refuse(reply),
-    }
+    request.or_else(|reply| arguments.refuse(reply))
 }
 
 fn without_argument<'a>(name: &[u8]) -> Result<LruCrawlerRequest<'a>, ErrorReply> {

@@ -2,16 +2,15 @@
 
 use super::arguments::Arguments;
 use super::format::RequestLine;
-use super::{ErrorReply, Refusal, Request};
+use crate::error::ErrorReply;
 use crate::number::strict_u32;
+use crate::refusal::Refusal;
 
 /// `<megabytes> [noreply]`.
-pub(super) fn parse<'a>(arguments: &Arguments<'a>) -> Result<Request<'a>, Refusal> {
+pub(super) fn parse(arguments: &Arguments<'_>) -> Result<u32, Refusal> {
     match arguments.first().and_then(strict_u32) {
         Some(0..8) => arguments.refuse(ErrorReply::MemlimitTooSmall),
-        Some(megabytes @ 8..=1_000_000_000) => {
-            Ok(Request::CacheMemlimit { megabytes, noreply: arguments.noreply })
-        }
+        Some(megabytes @ 8..=1_000_000_000) => Ok(megabytes),
         Some(_) => arguments.refuse(ErrorReply::MemlimitNotMegabytes),
         None => arguments.refuse(ErrorReply::Error),
     }

@@ -53,13 +53,11 @@ pub use stats::{Cachedump, DetailRequest, StatsTopic};
 pub use store::{StoreRequest, Verb};
 pub use watch::Streams;
 
+use self::arguments::BAD_FORMAT;
 use crate::arithmetic::Operation;
-use crate::error::ErrorReply;
-use crate::key::Key;
 use crate::line::strip_ending;
 use crate::meta;
 use crate::refusal::Refusal;
-use crate::token::Tokens;
 
 /// Parses one request line, as [`split_line`](crate::split_line) returns it, with its ending.
 ///
@@ -87,14 +85,14 @@ pub fn parse(line: &[u8]) -> Result<Request<'_>, Refusal> {
     let text = strip_ending(line);
     // Before all others: most requests are gets.
     if let Some(keys) = text.strip_prefix(b"get ") {
-        return get::parse(keys, false);
+        return get::parse(keys, false).map(Request::Get);
     }
     match text {
-        [b'g', b'e', b't', b's', b' ', keys @ ..] => return get::parse(keys, true),
-        [b's', b'e', b't', b' ', rest @ ..] => return store::parse(rest, Verb::Set),
+        [b'g', b'e', b't', b's', b' ', keys @ ..] => return get::parse(keys, true).map(Request::Get),
+        [b's', b'e', b't', b' ', rest @ ..] => return store(rest, Verb::Set),
         [b'm', b'g', b' ', rest @ ..] => return meta::parse_get(rest).map(Request::Meta),
-        [b'i', b'n', b'c', b'r', b' ', rest @ ..] => return arithmetic::parse(rest, Operation::Increment),
-        [b'd', b'e', b'l', b'e', b't', b'e', b' ', rest @ ..] => return delete::parse(rest),
+        [b'i', b'n', b'c', b'r', b' ', rest @ ..] => return count(rest, Operation::Increment),
+        [b'd', b'e', b'l', b'e', b't', b'e', b' ', rest @ ..] => return delete(rest),
         [b'm', _, b' ', ..] => {
             if let Some(request) = meta::parse(&text[..2], &text[2..]) {
                 return request.map(Request::Meta);
@@ -105,8 +103,6 @@ pub fn parse(line: &[u8]) -> Result<Request<'_>, Refusal> {
     other_command(text)
 }
 
-const BAD_FORMAT: Refusal = Refusal::answer(ErrorReply::BadFormat);
-
 fn other_command(text: &[u8]) -> Result<Request<'_>, Refusal> {
     let (name, rest) = match memchr::memchr(b' ', text) {
         Some(space) => text.split_at(space),
@@ -114,21 +110,24 @@ fn other_command(text: &[u8]) -> Result<Request<'_>, Refusal> {
     };
     match name {
         b"get" | b"gets" | b"set" => Err(BAD_FORMAT),
-        b"add" => store::parse(rest, Verb::Add),
-        b"replace" => store::parse(rest, Verb::Replace),
-        b"append" => store::parse(rest, Verb::Append),
-        b"prepend" => store::parse(rest, Verb::Prepend),
-        b"cas" => store::parse(rest, Verb::Cas(0)),
-        b"gat" => get::parse_and_touch(rest, false),
-        b"gats" => get::parse_and_touch(rest, true),
-        b"incr" => arithmetic::parse(rest, Operation::Increment),
-        b"decr" => arithmetic::parse(rest, Operation::Decrement),
-        b"delete" => delete::parse(rest),
-        b"touch" => touch::parse(rest),
-        b"stats" => stats::parse(rest),
+        b"add" => store(rest, Verb::Add),
+        b"replace" => store(rest, Verb::Replace),
+        b"append" => store(rest, Verb::Append),
+        b"prepend" => store(rest, Verb::Prepend),
+        b"cas" => store(rest, Verb::Cas(0)),
+        b"gat" => get_and_touch(rest, false),
+        b"gats" => get_and_touch(rest, true),
+        b"incr" => count(rest, Operation::Increment),
+        b"decr" => count(rest, Operation::Decrement),
+        b"delete" => delete(rest),
+        b"touch" => {
+            let (key, exptime, noreply) = touch::parse(rest)?;
+            Ok(Request::Touch { key, exptime, noreply })
+        }
+        b"stats" => stats::parse(rest).map(Request::Stats),
         b"version" => Ok(Request::Version),
         b"quit" => Ok(Request::Quit),
-        b"watch" => watch::parse(rest),
+        b"watch" => Ok(Request::Watch(watch::parse(rest))),
         _ => match meta::parse(name, rest) {
             Some(request) => request.map(Request::Meta),
             None => administration::parse(text),
@@ -136,11 +135,22 @@ fn other_command(text: &[u8]) -> Result<Request<'_>, Refusal> {
     }
 }
 
-/// `<key> <argument> [noreply]`. `incr k noreply` is both: no number, and so an error, and the error is silent.
-fn key_and_argument(rest: &[u8]) -> Result<(Key<'_>, &[u8], bool), Refusal> {
-    let mut tokens = Tokens::after_name(rest);
-    let (Some(key), Some(argument)) = (tokens.next(), tokens.next()) else { return Err(BAD_FORMAT) };
-    let noreply = tokens.last().unwrap_or(argument) == b"noreply";
-    let key = Key::from_token(key).ok_or(Refusal::answer_unless(noreply, ErrorReply::BadFormat))?;
-    Ok((key, argument, noreply))
+#[inline]
+fn store(rest: &[u8], verb: Verb) -> Result<Request<'_>, Refusal> {
+    store::parse(rest, verb).map(Request::Store)
+}
+
+fn count(rest: &[u8], operation: Operation) -> Result<Request<'_>, Refusal> {
+    let (key, delta, noreply) = arithmetic::parse(rest)?;
+    Ok(Request::Arithmetic { operation, key, delta, noreply })
+}
+
+fn delete(rest: &[u8]) -> Result<Request<'_>, Refusal> {
+    let (key, noreply) = delete::parse(rest)?;
+    Ok(Request::Delete { key, noreply })
+}
+
+fn get_and_touch(rest: &[u8], with_cas: bool) -> Result<Request<'_>, Refusal> {
+    let (exptime, keys) = get::parse_and_touch(rest)?;
+    Ok(Request::GetAndTouch { exptime, keys, with_cas })
 }

@@ -38,16 +38,6 @@ pub fn parse_plain(line: &[u8]) -> Option<Request<'_>> {
     })
 }
 
-/// Whether a line ends here but for `noreply`, and says it: `None` if anything else follows.
-#[inline(always)]
-pub(super) fn ends_in_noreply(rest: &[u8]) -> Option<bool> {
-    match rest {
-        b"" => Some(false),
-        b" noreply" => Some(true),
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,15 @@
 //! The requests of the text protocols, as they come out of [`parse`](crate::parse).
 
 use super::format::RequestLine;
-use super::{
-    GetRequest, LruCrawlerRequest, LruRequest, Shutdown, SlabsRequest, StatsTopic, StoreRequest, Streams,
-};
+use super::get::GetRequest;
+use super::lru::LruRequest;
+use super::lru_crawler::LruCrawlerRequest;
+use super::reply::CRLF;
+use super::shutdown::Shutdown;
+use super::slabs::SlabsRequest;
+use super::stats::StatsTopic;
+use super::store::StoreRequest;
+use super::watch::Streams;
 use super::{
     arithmetic, delete, flush_all, get, lru, lru_crawler, memlimit, shutdown, slabs, stats, store, touch,
 };
@@ -11,7 +17,6 @@ use super::{verbosity, watch};
 use crate::arithmetic::Operation;
 use crate::key::{Key, Keys};
 use crate::meta::MetaRequest;
-use crate::reply::CRLF;
 
 /// A well-formed request. It borrows its keys from the request line.
 ///

@@ -2,7 +2,6 @@
 
 use super::arguments::Arguments;
 use super::format::RequestLine;
-use super::{Refusal, Request};
 
 /// How a server is to stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -17,14 +16,12 @@ pub enum Shutdown {
 }
 
 /// `[graceful] [noreply]`.
-pub(super) fn parse<'a>(arguments: &Arguments<'a>) -> Result<Request<'a>, Refusal> {
-    let noreply = arguments.noreply;
-    let how = match (arguments.count() - usize::from(noreply), arguments.first()) {
+pub(super) fn parse(arguments: &Arguments<'_>) -> Shutdown {
+    match (arguments.count() - usize::from(arguments.noreply), arguments.first()) {
         (0, _) => Shutdown::Now,
         (1, Some(b"graceful")) => Shutdown::Graceful,
         _ => Shutdown::Unknown,
-    };
-    Ok(Request::Shutdown { how, noreply })
+    }
 }
 
 pub(super) fn write(line: &mut RequestLine<'_>, how: Shutdown, noreply: bool) {

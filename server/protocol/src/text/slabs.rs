@@ -3,8 +3,9 @@
 use super::arguments::Arguments;
 use super::format::RequestLine;
 use super::lru::Factor;
-use super::{ErrorReply, Refusal, Request};
+use crate::error::ErrorReply;
 use crate::number::{strict_i32, strict_u32};
+use crate::refusal::Refusal;
 
 /// Seconds that `slabs automove window` takes.
 const LONGEST_WINDOW: u32 = 86_400;
@@ -26,7 +27,7 @@ pub enum SlabsRequest {
 }
 
 /// `reassign <from> <to>`, `automove 0|1|2` or `automove ratio|freeratio|window <number>`.
-pub(super) fn parse<'a>(arguments: &Arguments<'a>) -> Result<Request<'a>, Refusal> {
+pub(super) fn parse(arguments: &Arguments<'_>) -> Result<SlabsRequest, Refusal> {
     let mut words = arguments.words();
     let name = words.next().unwrap_or_default();
     let request = match (arguments.count(), words.next(), words.next()) {
@@ -41,10 +42,7 @@ pub(super) fn parse<'a>(arguments: &Arguments<'a>) -> Result<Request<'a>, Refusa
         },
         _ => Err(ErrorReply::Error),
     };
-    match request {
-        Ok(request) => Ok(Request::Slabs { request, noreply: arguments.noreply }),
-        Err(reply) => arguments.refuse(reply),
-    }
+    request.or_else(|reply| arguments.refuse(reply))
 }
 
 fn automove(which: &[u8], number: &[u8]) -> Result<SlabsRequest, ErrorReply> {

@@ -1,9 +1,9 @@
 //! `stats` and what it is asked about.
 
 use super::format::RequestLine;
-use super::request::Request;
-use super::{ErrorReply, Refusal};
+use crate::error::ErrorReply;
 use crate::number::strict_u32;
+use crate::refusal::Refusal;
 use crate::token::Tokens;
 
 /// What `stats` is asked about.
@@ -70,9 +70,9 @@ impl StatsTopic {
 }
 
 /// `stats [topic]`. Most topics may be shortened (`s` is `settings`); `items`, `slabs` and `sizes` may not.
-pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
+pub(super) fn parse(rest: &[u8]) -> Result<StatsTopic, Refusal> {
     let mut tokens = Tokens::after_name(rest);
-    let Some(topic) = tokens.next() else { return Ok(Request::Stats(StatsTopic::General)) };
+    let Some(topic) = tokens.next() else { return Ok(StatsTopic::General) };
     let shortens = |name: &[u8]| name.starts_with(topic);
     let topic = if shortens(b"reset") {
         StatsTopic::Reset
@@ -97,7 +97,7 @@ pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
             _ => return Err(Refusal::answer(ErrorReply::Error)),
         }
     };
-    Ok(Request::Stats(topic))
+    Ok(topic)
 }
 
 /// `<class> <most>`.

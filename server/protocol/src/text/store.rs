@@ -1,11 +1,11 @@
 //! `set`, `add`, `replace`, `append`, `prepend`, `cas`: a line, and a data block behind it.
 
+use super::arguments::{BAD_FORMAT, ends_in_noreply};
 use super::format::RequestLine;
-use super::plain::ends_in_noreply;
-use super::request::Request;
-use super::{BAD_FORMAT, ErrorReply, Refusal};
+use crate::error::ErrorReply;
 use crate::key::Key;
 use crate::number::{c_i64, c_u64, short_number, strict_u64, value_length};
+use crate::refusal::Refusal;
 use crate::token::{Tokens, skip_spaces, token_length};
 
 /// A storage command. `length` bytes of data and a CRLF follow the line.
@@ -61,12 +61,12 @@ impl Verb {
 
 /// `<key> <flags> <exptime> <bytes> [noreply]`, and for `cas` its id before `noreply`.
 #[inline]
-pub(super) fn parse(rest: &[u8], verb: Verb) -> Result<Request<'_>, Refusal> {
+pub(super) fn parse(rest: &[u8], verb: Verb) -> Result<StoreRequest<'_>, Refusal> {
     let rest = skip_spaces(rest);
     if !matches!(verb, Verb::Cas(_))
         && let Some(request) = parse_plain(rest, verb)
     {
-        return Ok(Request::Store(request));
+        return Ok(request);
     }
     let mut tokens = Tokens::after_name(rest);
     let key = tokens.next();
@@ -89,7 +89,7 @@ pub(super) fn parse(rest: &[u8], verb: Verb) -> Result<Request<'_>, Refusal> {
         Verb::Cas(_) => Verb::Cas(tokens.next().and_then(strict_u64).ok_or(bad)?),
         other => other,
     };
-    Ok(Request::Store(StoreRequest { verb, key, flags, exptime, length, noreply }))
+    Ok(StoreRequest { verb, key, flags, exptime, length, noreply })
 }
 
 /// A line as clients write it, read once from left to right: a key, three short numbers with a space before each, and

@@ -2,13 +2,14 @@
 
 use super::arguments::Arguments;
 use super::format::RequestLine;
-use super::{ErrorReply, Refusal, Request};
+use crate::error::ErrorReply;
 use crate::number::strict_u32;
+use crate::refusal::Refusal;
 
 /// `<level> [noreply]`.
-pub(super) fn parse<'a>(arguments: &Arguments<'a>) -> Result<Request<'a>, Refusal> {
+pub(super) fn parse(arguments: &Arguments<'_>) -> Result<u32, Refusal> {
     match arguments.first().and_then(strict_u32) {
-        Some(level) => Ok(Request::Verbosity { level, noreply: arguments.noreply }),
+        Some(level) => Ok(level),
         None => arguments.refuse(ErrorReply::BadFormat),
     }
 }

@@ -3,7 +3,6 @@
 use std::ops::BitOr;
 
 use super::format::RequestLine;
-use super::{Refusal, Request};
 use crate::token::Tokens;
 
 /// A set of streams of events.
@@ -72,12 +71,11 @@ impl BitOr for Streams {
     }
 }
 
-/// `<stream>*`; without one: `fetchers`.
-pub(super) fn parse(rest: &[u8]) -> Result<Request<'_>, Refusal> {
-    let streams = Tokens::after_name(rest)
+/// `<stream>*`; without one: `fetchers`. `None` if there is no such stream.
+pub(super) fn parse(rest: &[u8]) -> Option<Streams> {
+    Tokens::after_name(rest)
         .try_fold(Streams::NONE, |streams, name| Streams::named(name).map(|stream| streams | stream))
-        .map(|streams| if streams == Streams::NONE { Streams::FETCHERS } else { streams });
-    Ok(Request::Watch(streams))
+        .map(|streams| if streams == Streams::NONE { Streams::FETCHERS } else { streams })
 }
 
 pub(super) fn write(line: &mut RequestLine<'_>, streams: Option<Streams>) {

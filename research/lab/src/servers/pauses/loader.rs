@@ -10,6 +10,7 @@
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
+use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::{At, lost};
@@ -25,7 +26,7 @@ pub(super) struct Pace {
 }
 
 /// While the prober watches: what a server does in some tens of microseconds.
-pub(super) const GENTLE: Pace = Pace { together: 32, ahead: 1 };
+pub(super) const GENTLE: Pace = Pace { together: 64, ahead: 1 };
 /// And while nobody does.
 pub(super) const FAST: Pace = Pace { together: 256, ahead: 8 };
 
@@ -80,17 +81,11 @@ impl<'s> Loader<'s> {
         expiry: u64,
         pace: Pace,
     ) -> Result<u64, ExperimentError> {
-        let mut value = vec![b'v'; size];
-        value.extend_from_slice(b"\r\n");
+        let sets = Sets::new(size, expiry);
         let (mut next, mut awaited, mut refused) = (first, 0, 0);
         while next < first + count {
             let end = (next + pace.together).min(first + count);
-            for item in next..end {
-                // Sixteen bytes of key.
-                write!(self.requests, "set key:{item:012} 0 {expiry} {size} noreply\r\n")
-                    .expect("memory takes all");
-                self.requests.extend_from_slice(&value);
-            }
+            sets.of_items(next..end, &mut self.requests);
             self.requests.extend_from_slice(END);
             self.send()?;
             next = end;
@@ -150,6 +145,39 @@ impl<'s> Loader<'s> {
         let start: String = self.reply.escape_ascii().to_string().chars().take(80).collect();
         let due = due.escape_ascii();
         ExperimentError::wrong(self.server, format!("it answered '{start}' where '{due}' was due"))
+    }
+}
+
+/// Requests that store items. They differ in a number of twelve digits, and only that is written anew for each: to lay
+/// out each set by itself takes the loader longer than the server takes to carry it out.
+struct Sets {
+    one: Vec<u8>,
+}
+
+impl Sets {
+    /// What stands before the number: with it, a key has sixteen bytes.
+    const BEFORE: &[u8] = b"set key:";
+    const DIGITS: usize = 12;
+
+    fn new(size: usize, expiry: u64) -> Sets {
+        let mut one = Sets::BEFORE.to_vec();
+        one.extend_from_slice(&[b'0'; Sets::DIGITS]);
+        write!(one, " 0 {expiry} {size} noreply\r\n").expect("memory takes all");
+        one.resize(one.len() + size, b'v');
+        one.extend_from_slice(b"\r\n");
+        Sets { one }
+    }
+
+    /// Appends those of some items.
+    fn of_items(&self, items: Range<u64>, requests: &mut Vec<u8>) {
+        for mut item in items {
+            let digits = requests.len() + Sets::BEFORE.len();
+            requests.extend_from_slice(&self.one);
+            for digit in requests[digits..digits + Sets::DIGITS].iter_mut().rev() {
+                *digit = b'0' + (item % 10) as u8;
+                item /= 10;
+            }
+        }
     }
 }
 

@@ -1,0 +1,35 @@
+//! The commands' numbers.
+#![allow(missing_docs, reason = "their names say it")]
+
+pub const GET: u8 = 0x00;
+pub const SET: u8 = 0x01;
+pub const ADD: u8 = 0x02;
+pub const REPLACE: u8 = 0x03;
+pub const DELETE: u8 = 0x04;
+pub const INCREMENT: u8 = 0x05;
+pub const DECREMENT: u8 = 0x06;
+pub const QUIT: u8 = 0x07;
+pub const FLUSH: u8 = 0x08;
+pub const GET_Q: u8 = 0x09;
+pub const NOOP: u8 = 0x0a;
+pub const VERSION: u8 = 0x0b;
+pub const GET_K: u8 = 0x0c;
+pub const GET_KQ: u8 = 0x0d;
+pub const APPEND: u8 = 0x0e;
+pub const PREPEND: u8 = 0x0f;
+pub const STAT: u8 = 0x10;
+pub const SET_Q: u8 = 0x11;
+pub const ADD_Q: u8 = 0x12;
+pub const REPLACE_Q: u8 = 0x13;
+pub const DELETE_Q: u8 = 0x14;
+pub const INCREMENT_Q: u8 = 0x15;
+pub const DECREMENT_Q: u8 = 0x16;
+pub const QUIT_Q: u8 = 0x17;
+pub const FLUSH_Q: u8 = 0x18;
+pub const APPEND_Q: u8 = 0x19;
+pub const PREPEND_Q: u8 = 0x1a;
+pub const TOUCH: u8 = 0x1c;
+pub const GAT: u8 = 0x1d;
+pub const GAT_Q: u8 = 0x1e;
+pub const GAT_K: u8 = 0x23;
+pub const GAT_KQ: u8 = 0x24;
