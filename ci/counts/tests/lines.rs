@@ -111,14 +111,17 @@ fn access(line: &str) -> Option<(Access, usize, usize)> {
 }
 
 /// The last groups of a trace.
-fn groups(trace: impl BufRead, description: &Description) -> Vec<Group> {
+fn groups(mut trace: impl BufRead, description: &Description) -> Vec<Group> {
     let mut groups = Vec::new();
     let mut now: Option<Group> = None;
     let mut instructions = 0u64;
     let mut open = BTreeMap::new();
-    for line in trace.lines() {
-        let line = line.expect("a trace");
-        let Some((kind, address, bytes)) = access(&line) else { continue };
+    // One line's memory for all of them: they are millions.
+    let mut line = String::new();
+    while trace.read_line(&mut line).expect("a trace") > 0 {
+        let accessed = access(line.trim_end());
+        line.clear();
+        let Some((kind, address, bytes)) = accessed else { continue };
         match kind {
             Access::Instruction => instructions += 1,
             Access::Load => {}

@@ -8,6 +8,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
 use sim::{Frames, Inclusion, Measurement, PageSize, Profile, Window};
 use sim_qemu::GuestError;
@@ -31,7 +32,7 @@ impl Bench {
             outside::skip(GuestError::Redis);
             return None;
         }
-        match tools.compile(container, folder.path()) {
+        match compiled(&tools, container) {
             Err(error @ GuestError::Compile { .. }) => {
                 outside::skip(error);
                 None
@@ -79,6 +80,19 @@ impl Bench {
     fn run(&self, run: &Run) -> Measurement {
         self.run_on(run, "stlt_paper")
     }
+}
+
+/// Each guest is compiled once, whichever test asks first.
+fn compiled(tools: &Tools, container: Container) -> Result<PathBuf, GuestError> {
+    static FOLDER: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut folder = FOLDER.lock().unwrap_or_else(PoisonError::into_inner);
+    let folder = folder.get_or_insert_with(|| {
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("guests");
+        // What an earlier run has left was compiled as guests were then.
+        let _ = std::fs::remove_dir_all(&folder);
+        folder
+    });
+    tools.compile(container, folder)
 }
 
 /// What guests run with. None, after a word about it, if QEMU is not there; our own parts must be.

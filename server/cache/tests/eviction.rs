@@ -33,18 +33,18 @@ fn has<P: Policy>(session: &mut Session<P>, key: u64, len: usize) -> bool {
 
 #[test]
 fn a_full_cache_holds_as_many_small_items_as_memory_allows() {
-    let cache: Cache = Cache::new(config(64 * MIB)).unwrap();
+    let cache: Cache = Cache::new(config(32 * MIB)).unwrap();
     let mut session = cache.session();
-    for key in 0..3_000_000 {
+    for key in 0..1_500_000 {
         assert!(matches!(set(&mut session, key, 32), Ok(Stored::Stored(_))), "set {key}");
     }
     // 16-byte keys and 32-byte values: 56 bytes a chunk and about ten in the index.
-    let per_item = (64 * MIB) as f64 / cache.len() as f64;
+    let per_item = (32 * MIB) as f64 / cache.len() as f64;
     assert!(per_item < 70.0, "{per_item} bytes an item");
-    let found = (0..3_000_000).filter(|&key| has(&mut session, key, 32)).count();
+    let found = (0..1_500_000).filter(|&key| has(&mut session, key, 32)).count();
     assert_eq!(found, cache.len());
     let evicted: u64 = cache.classes().iter().map(|(_, class)| class.departures.evicted).sum();
-    assert_eq!(evicted as usize, 3_000_000 - found);
+    assert_eq!(evicted as usize, 1_500_000 - found);
 }
 
 /// A megabyte has pages for fourteen sizes of chunks, and these are of more than fifty.
