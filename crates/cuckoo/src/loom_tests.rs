@@ -807,3 +807,31 @@ fn displacement_against_walk() {
         });
     }
 }
+
+/// An entry moves to where a walk has been, and with the split of that bucket to a new one, which the walk, when it has
+/// seen the last bucket, may come to or not.
+#[test]
+fn displacement_and_growth_against_walk() {
+    type L = Inline<1>;
+    let bits = L::TAG_BITS;
+    // Key 0 sits in bucket 2, for key 1 keeps bucket 0, and goes to bucket 4 when that splits; key 2 can only be in
+    // bucket 2.
+    let hashes = vec![
+        hash_for(4, bits, (0, 2), 1, 0),
+        hash_for(4, bits, (0, 0), 0, 0),
+        hash_for(4, bits, (2, 2), 0, 0),
+    ];
+    check_for(Some(seconds_of_a_large_model()), 2, move || {
+        let world = Arc::new(World::<L>::new(4, grows_to(5, 0.95), hashes.clone()));
+        world.insert(1).unwrap();
+        world.insert(0).unwrap();
+        assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
+        let writer = beside(&world, |world| {
+            assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.displaced == 1));
+            world.table.reserve(3, world.hasher());
+        });
+        assert_eq!(world.count(0), 1, "told twice, or not at all");
+        writer.join().unwrap();
+        assert_eq!(world.table.buckets(), 5);
+    });
+}

@@ -8,9 +8,13 @@
 //!   the walk:      lock a bucket; note that it was visited; copy its words, but those in `told`; unlock
 //!                  at the end: those in `missed`, then the stash
 //!   who moves:     under the locks of both buckets, if there are walks, for each of them
-//!                    from a visited one to another:  out of `missed`, or into `told`
-//!                    from another to a visited one:  out of `told`, or into `missed`
+//!                    from a visited one to another:  into `told`
+//!                    from another to a visited one:  out of `told`, or else into `missed`
 //! ```
+//!
+//! So what is in a visited bucket has been told or is in `missed`, and what is in another one is the same if it is in
+//! `told`. Nothing is taken out of `missed` before the end, although an entry that moves back might be told where the
+//! walk finds it: the walk may have seen the last bucket by then, and a split be about to open the one it moves to.
 //!
 //! Both buckets of a move are locked, and a visit locks its bucket, so a move is either wholly before a visit of one of
 //! its buckets or wholly behind it. *Whether there are walks* is asked of a counter, by a relaxed load: one that is

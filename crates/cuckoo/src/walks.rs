@@ -18,9 +18,9 @@ struct Progress {
     number: usize,
     /// Buckets below this were visited.
     next: usize,
-    /// Moved from where the walk has yet to come to where it has been.
+    /// Moved from where the walk has yet to come to where it has been. Told at the end, wherever they are by then.
     missed: Vec<Location>,
-    /// And the other way round: told already.
+    /// Now where the walk has yet to come, and told already, or among the missed.
     told: Vec<Location>,
 }
 
@@ -46,13 +46,10 @@ impl Walks {
     #[cold]
     fn tell(&self, location: Location, from: usize, to: usize) {
         for walk in self.list.lock().iter_mut() {
-            let (into, out_of) = match (from < walk.next, to < walk.next) {
-                (true, false) => (&mut walk.told, &mut walk.missed),
-                (false, true) => (&mut walk.missed, &mut walk.told),
-                _ => continue,
-            };
-            if !take_out(out_of, location) {
-                into.push(location);
+            match (from < walk.next, to < walk.next) {
+                (true, false) => walk.told.push(location),
+                (false, true) if !take_out(&mut walk.told, location) => walk.missed.push(location),
+                _ => {}
             }
         }
     }
@@ -86,5 +83,31 @@ impl Walks {
     pub(crate) fn leave(&self, number: usize) {
         self.list.lock().retain(|walk| walk.number != number);
         self.active.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    /// Once, an entry was no more among the missed when it had moved back to where the walk had yet to come. A walk
+    /// that had just seen the last bucket did not come there: the entry was in a bucket that a split was opening.
+    #[test]
+    fn what_was_missed_is_told_wherever_it_is_at_the_end() {
+        let location = Location::new(7).unwrap();
+        let walks = Walks::new();
+        let number = walks.register();
+        let is_told_already = |bucket| {
+            let mut is_told = false;
+            walks.visit(number, bucket, |told| is_told = take_out(told, location));
+            is_told
+        };
+        assert!(!is_told_already(0));
+        walks.moves(location, 2, 0);
+        assert!(!is_told_already(1) && !is_told_already(2));
+        walks.moves(location, 0, 3);
+        assert_eq!(walks.missed(number), [location]);
+        assert!(is_told_already(3), "it would be told twice, should the walk come to the new bucket");
+        walks.leave(number);
     }
 }
