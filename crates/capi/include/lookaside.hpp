@@ -25,6 +25,10 @@
 #ifndef LOOKASIDE_HPP
 #define LOOKASIDE_HPP
 
+#if __cplusplus < 201703L
+#error "lookaside.hpp is written in C++17: compile with -std=c++17 or later"
+#endif
+
 #include <algorithm>
 #include <array>
 #include <cstddef>

@@ -67,6 +67,27 @@ fn headers_compile_where_much_is_warned_of() {
     }
 }
 
+/// And an older language is named, in words of ours.
+#[test]
+fn the_wrapper_says_which_language_it_is_written_in() {
+    let directory = tempfile::tempdir().unwrap();
+    let source = directory.path().join("old.cpp");
+    if !has(&["cstdint"], &source) {
+        outside::skip("there is no compiler for C++: install g++");
+        return;
+    }
+    std::fs::write(&source, "#include \"lookaside.hpp\"\n").unwrap();
+    let include = home().join("include");
+    let compile = |standard: &str| {
+        let mut command = compiler(&source);
+        command.args([standard, "-fsyntax-only", "-I"]).arg(&include).arg(&source);
+        command.output().unwrap()
+    };
+    let said = String::from_utf8_lossy(&compile("-std=c++14").stderr).into_owned();
+    assert!(said.contains("compile with -std=c++17 or later"), "{said}");
+    assert!(compile("-std=c++17").status.success());
+}
+
 #[test]
 fn every_function_does_what_it_says_also_with_nothing() {
     succeeds("every_function.c");

@@ -522,6 +522,40 @@ fn a_comparison_or_a_hash_that_panics_loses_nothing_and_locks_nothing() {
     assert_eq!(Arc::strong_count(&value), 1);
 }
 
+/// Always the same key; its destructor panics if it is told to.
+struct Parting(bool);
+
+impl PartialEq for Parting {
+    fn eq(&self, _: &Parting) -> bool {
+        true
+    }
+}
+
+impl Eq for Parting {}
+
+impl Hash for Parting {
+    fn hash<H: Hasher>(&self, _: &mut H) {}
+}
+
+impl Drop for Parting {
+    fn drop(&mut self) {
+        assert!(!self.0, "the caller's own failure");
+    }
+}
+
+#[test]
+fn a_value_that_was_not_put_in_is_dropped_although_its_key_panics() {
+    let value = Arc::new(());
+    let map = HashMap::new();
+    map.pin().insert(Parting(false), value.clone());
+    let fails =
+        |work: &dyn Fn()| assert!(catch_unwind(AssertUnwindSafe(work)).is_err(), "the key has panicked");
+    fails(&|| _ = map.pin().try_insert(Parting(true), value.clone()));
+    fails(&|| _ = map.pin().compute(Parting(true), |_| Operation::Abort(value.clone())));
+    drop(map);
+    assert_eq!(Arc::strong_count(&value), 1);
+}
+
 #[test]
 fn a_closure_that_panics_changes_nothing() {
     let map = HashMap::from([(1, "one".to_owned())]);

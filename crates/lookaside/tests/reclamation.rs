@@ -5,10 +5,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use lookaside::{Config, Handle, Map, OwnedMap, PageKind, RwLock};
+use lookaside::{Config, Handle, Map, Operation, OwnedMap, PageKind, RwLock};
 use parking_lot::Mutex;
 
-use crate::ledger::{Ledger, Record, quiet};
+use crate::ledger::{Ledger, Name, Record, quiet};
 
 /// All maps share one collector of epochs: a test whose thread stands still while it is pinned would hold up the
 /// others'.
@@ -163,5 +163,31 @@ fn maps_in_the_values_of_maps_go_with_them() {
     };
     drop((0..100).map(|number| (number, panics(number))).collect::<Inner>());
     drop((0..100).map(|number| (number, panics(number))).collect::<OwnedMap<u64, Record>>());
+    ledger.settle();
+}
+
+/// The value that comes back is not lost with the result, where the key's destructor panics.
+#[test]
+fn a_value_that_was_not_put_in_is_dropped_although_its_key_panics() {
+    quiet();
+    let ledger = Arc::<Ledger>::default();
+    let name = |panics| {
+        let mut name = ledger.name(7);
+        name.record.panics = panics;
+        name
+    };
+    let fails = |try_insert: &mut dyn FnMut(Name, Record)| {
+        let outcome = catch_unwind(AssertUnwindSafe(|| try_insert(name(true), ledger.record(1))));
+        assert!(outcome.is_err(), "the key has panicked");
+    };
+    let map = Map::<Name, Record>::new();
+    map.pin().insert(name(false), ledger.record(0));
+    fails(&mut |name, record| drop(map.pin().try_insert(name, record)));
+    fails(&mut |name, record| drop(map.pin().compute(name, |_| Operation::Abort(record))));
+    drop(map);
+    let mut owned = OwnedMap::<Name, Record>::new();
+    owned.insert(name(false), ledger.record(0));
+    fails(&mut |name, record| drop(owned.try_insert(name, record)));
+    drop(owned);
     ledger.settle();
 }

@@ -12,7 +12,7 @@
 //! are made with room for it, filled by one thread, and asked in turn, run by run, for fresh keys behind a warm-up.
 //! Before that, each is filled from empty, in the same turn, and the longest of all inserts is noted: that is what
 //! growth costs who waits for it. Beside it stands a control: how long the machine takes, at the longest, to give a
-//! page of as much fresh memory at its first touch. A map that grows takes such pages, whatever it does itself, and on
+//! page of as much fresh memory at its first touch. What the thread waits for a core is in neither. A map that grows takes such pages, whatever it does itself, and on
 //! some machines one huge page takes milliseconds.
 
 use std::hash::{BuildHasher, Hash};
@@ -24,7 +24,7 @@ use hashbrown::hash_table::Entry;
 use lab::experiment::{ExperimentError, Session};
 use lab::index::{BATCH, Index, Insertion, Key};
 use lab::lookaside::indexes::ConcurrentMap;
-use lab::measure::{Resident, release_freed_memory};
+use lab::measure::{Resident, release_freed_memory, waited_for_core};
 use lab::subject::{Call, Tally};
 use parking_lot::RwLock;
 use serde::Deserialize;
@@ -351,12 +351,7 @@ fn compare<K: Shaped>(
 
 /// Fills a map that has no room yet.
 fn longest_insert(map: &dyn Index, keys: usize) -> Duration {
-    let insert = |record| {
-        let began = Instant::now();
-        map.insert(record);
-        began.elapsed()
-    };
-    (0..keys as u64).map(insert).max().unwrap_or_default()
+    longest(keys, |record| _ = map.insert(record as u64))
 }
 
 /// Bytes of fresh memory that are touched for each key: about what a map takes.
@@ -365,13 +360,24 @@ const BYTES_AN_ENTRY: usize = 32;
 /// Takes so many bytes from the heap, and touches one of each page: the longest that one took.
 fn longest_first_touch(bytes: usize) -> Duration {
     let mut memory = vec![0_u8; bytes];
-    let touch = |page: &mut [u8]| {
+    longest(bytes / PAGE, |page| *std::hint::black_box(&mut memory[page * PAGE]) = 1)
+}
+
+/// The longest of so many operations, less what this thread waited for a core meanwhile.
+fn longest(operations: usize, mut operate: impl FnMut(usize)) -> Duration {
+    /// To ask the kernel takes as long as some of them; what is waited for in one group is taken from its longest.
+    const GROUP: usize = 256;
+    let mut time = |operation| {
         let began = Instant::now();
-        page[0] = 1;
-        std::hint::black_box(page);
+        operate(operation);
         began.elapsed()
     };
-    memory.chunks_mut(PAGE).map(touch).max().unwrap_or_default()
+    let mut longest_of = |group: usize| {
+        let waited = waited_for_core();
+        let longest = (group..operations.min(group + GROUP)).map(&mut time).max().unwrap_or_default();
+        longest.saturating_sub(waited_for_core().saturating_sub(waited))
+    };
+    (0..operations).step_by(GROUP).map(&mut longest_of).max().unwrap_or_default()
 }
 
 /// Bytes of a page; a huge one is touched at one of its first bytes as well.

@@ -80,7 +80,10 @@ where
         match self.pinned.insert_or_get(hash, self.pinned.make(key, value)) {
             Ok(new) => Ok(&new.value),
             Err((new, current)) => {
-                Err(OccupiedError { current: &current.value, not_inserted: new.into_parts().1 })
+                // While there is no result yet, which a destructor that panics would lose.
+                let (key, not_inserted) = new.into_parts();
+                drop(key);
+                Err(OccupiedError { current: &current.value, not_inserted })
             }
         }
     }
@@ -227,7 +230,11 @@ where
                     }
                 }
                 (Operation::Remove, None) => return Compute::Absent,
-                (Operation::Abort(value), _) => return Compute::Aborted(value),
+                (Operation::Abort(value), _) => {
+                    // As in `try_insert`.
+                    drop(key);
+                    return Compute::Aborted(value);
+                }
             }
         }
     }

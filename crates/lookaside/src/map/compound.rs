@@ -244,9 +244,15 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     {
         // Without the stripe at first: who finds the key there need not stop others.
         if let Some(current) = self.get(&key) {
-            return Err(OccupiedError { current, not_inserted: value });
+            return Err(Self::occupied(key, current, value));
         }
         self.insert_absent(key, value)
+    }
+
+    /// The key is dropped while there is no result yet, which a destructor that panics would lose.
+    fn occupied(key: K, current: &V, not_inserted: V) -> OccupiedError<'_, V> {
+        drop(key);
+        OccupiedError { current, not_inserted }
     }
 
     fn insert_absent(&self, key: K, value: V) -> Result<&V, OccupiedError<'_, V>>
@@ -258,7 +264,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         let (write, current) = self.write_and_look(hash, &key);
         if let Some(Current { found, .. }) = current {
             Self::keep(&write, current, hash);
-            return Err(OccupiedError { current: found.value(), not_inserted: value });
+            drop(write);
+            return Err(Self::occupied(key, found.value(), value));
         }
         Ok(self.store_over(key, value, hash, write, None, |_| {}).0.value())
     }
@@ -412,12 +419,16 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
                 Some(old) => Computed::Updated(old),
                 None => Computed::Inserted,
             },
-            Operation::Remove => match current.and_then(|_| self.take_out(&key, hash, write)) {
-                Some(old) => Computed::Removed(old),
-                None => Computed::Absent,
-            },
+            // The key is dropped while there is no result yet, as in `occupied`.
+            Operation::Remove => {
+                let old = current.and_then(|_| self.take_out(&key, hash, write));
+                drop(key);
+                old.map_or(Computed::Absent, Computed::Removed)
+            }
             Operation::Abort(answer) => {
                 Self::keep(&write, current, hash);
+                drop(write);
+                drop(key);
                 Computed::Aborted(answer)
             }
         }

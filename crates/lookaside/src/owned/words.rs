@@ -154,7 +154,11 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> OwnedMap<K, V, I, S> {
         I: Store<K, V> + Find<K, K, V>,
     {
         match self.find_to_change(&key) {
-            Some(found) => Err(OccupiedError { current: found.value(), not_inserted: value }),
+            Some(found) => {
+                // While there is no result yet, which a destructor that panics would lose.
+                drop(key);
+                Err(OccupiedError { current: found.value(), not_inserted: value })
+            }
             None => Ok(self.put_in(key, value)),
         }
     }

@@ -63,7 +63,7 @@ pub(crate) const GONE: u64 = u64::MAX;
 #[derive(Debug)]
 pub(crate) struct Name {
     pub number: u64,
-    record: Record,
+    pub record: Record,
 }
 
 impl Ord for Name {
