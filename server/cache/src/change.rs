@@ -19,6 +19,7 @@
 //! if it succeeds, the other one comes later, sees another expiry than he copied, and begins anew; if not, the other
 //! one is there, and is asked about next.
 
+use atomics::yield_now;
 use cuckoo::Spot;
 
 use crate::access::Accessed;
@@ -260,7 +261,15 @@ impl<P: Policy> Pinned<'_, P> {
             self.meet(hit);
         }
         let seen = now.as_ref().map(|hit| Seen::of(hit, spot, self.batch().pin()));
-        let (put, result) = match (decide(now.as_ref(), scratch), &now) {
+        let change = decide(now.as_ref(), scratch);
+        if let (Change::Leave(_), Some(hit)) = (&change, &now)
+            && hit.is_leaving()
+        {
+            // Its number may have been compared, and it has none.
+            yield_now();
+            return Progress::Again;
+        }
+        let (put, result) = match (change, &now) {
             (Change::Leave(result), _) | (Change::Remove(result) | Change::Touch(_, result), None) => {
                 return Progress::Done(result);
             }

@@ -5,6 +5,7 @@
 
 #![allow(unsafe_code)]
 
+use atomics::yield_now;
 use cuckoo::{Insertion, Location, Spot, TooFull, Upsertion};
 
 use crate::access::Accessed;
@@ -127,8 +128,15 @@ impl<P: Policy> Pinned<'_, P> {
             let replaces = match (verb, alive) {
                 (Verb::Add, None) => found,
                 (Verb::Replace, Some(hit)) => Some(hit),
-                (Verb::CompareAndSwap(number), Some(hit)) if hit.cas() == number => Some(hit),
-                (Verb::CompareAndSwap(_), Some(_)) => return Ok(Published::Refused(Stored::Exists)),
+                (Verb::CompareAndSwap(number), Some(hit)) => match hit.has_cas(number) {
+                    Some(true) => Some(hit),
+                    Some(false) => return Ok(Published::Refused(Stored::Exists)),
+                    // Evicted, or replaced: that is known when its bucket is not locked any more.
+                    None => {
+                        yield_now();
+                        continue;
+                    }
+                },
                 (Verb::CompareAndSwap(_), None) => return Ok(Published::Refused(Stored::NotFound)),
                 _ => return Ok(Published::Refused(Stored::NotStored)),
             };
@@ -242,6 +250,23 @@ mod tests {
 
     fn number(session: &mut Session) -> u64 {
         session.pin().peek(b"key").expect("it is there").cas()
+    }
+
+    /// Once, a compare-and-swap met an item that another thread was evicting, and said that it had been changed.
+    #[test]
+    fn an_item_that_leaves_has_no_number_and_is_none_that_was_changed() {
+        let cache: Cache = Cache::new(Config::with_limit(4 << 20)).expect("a cache");
+        let (mut session, mut other) = (cache.session(), cache.session());
+        session.store(Verb::Set, Entry::new(b"key"), b"value").expect("room");
+        let number = number(&mut session);
+        let pinned = session.pin();
+        let hit = pinned.peek(b"key").expect("it is there");
+        assert_eq!((hit.has_cas(number), hit.has_cas(number + 1)), (Some(true), Some(false)));
+        assert!(other.delete(b"key"));
+        assert_eq!(hit.has_cas(number), None);
+        drop(pinned);
+        let swapped = session.store(Verb::CompareAndSwap(number), Entry::new(b"key"), b"new");
+        assert_eq!(swapped, Ok(Stored::NotFound));
     }
 
     /// So many stores to other keys of the same group that the ends of numbers come again.

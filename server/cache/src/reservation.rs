@@ -4,6 +4,8 @@
 
 use std::sync::Arc;
 
+use atomics::yield_now;
+
 use crate::access::Accessed;
 use crate::allocation::StoreError;
 use crate::change::Changed;
@@ -104,6 +106,11 @@ impl<P: Policy> Session<P> {
                 pinned.meet(hit);
             }
             let (stale, won, result) = match decide(now.as_ref()) {
+                // As in `change`.
+                Commit::Leave(_) if now.is_some_and(|hit| hit.is_leaving()) => {
+                    yield_now();
+                    continue;
+                }
                 Commit::Leave(result) => {
                     engine.discard(&unfinished);
                     return Ok(Changed { result, cas: None });

@@ -413,6 +413,18 @@ impl<'p, P: Policy> Hit<'p, P> {
         self.item.own_cas().unwrap_or_else(|| self.number().told(self.hash))
     }
 
+    /// Whether the item has this [number](Hit::cas); `None` if it is [leaving](Hit::is_leaving), and has none.
+    pub(crate) fn has_cas(&self, cas: u64) -> Option<bool> {
+        let has_it = self.cas() == cas;
+        (has_it || !self.is_leaving()).then_some(has_it)
+    }
+
+    /// Whether somebody has begun to take the item out of the index. In a moment it is not there: what is said of it
+    /// may be true of neither the item nor of what comes in its place.
+    pub(crate) fn is_leaving(&self) -> bool {
+        !self.item.is_live()
+    }
+
     /// The engine's own number of the item.
     pub(crate) fn number(&self) -> Number {
         let number = self.engine.stamps.full(self.item.stamp(), self.hash);

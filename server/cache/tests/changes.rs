@@ -5,7 +5,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use lookaside_cache::engine::{
-    Cache, Change, Commit, Config, Entry, Expiry, Put, Session, StoreError, Stored, Value, Verb,
+    Cache, Change, Commit, Config, Entry, Expiry, Hit, Put, Session, StoreError, Stored, Value, Verb,
 };
 
 const THREADS: u64 = 4;
@@ -42,8 +42,7 @@ fn step(session: &mut Session, way: u64, id: u64) -> Result<Option<Step>, StoreE
     bytes[..8].copy_from_slice(&id.to_le_bytes());
     let entry = Entry::new(b"key");
     let mut seen = None;
-    let mut saw =
-        |now: Option<&lookaside_cache::engine::Hit<'_>>| seen = now.map(|hit| value_of(&hit.to_vec()));
+    let mut saw = |now: Option<&Hit<'_>>| seen = now.map(|hit| value_of(&hit.to_vec()));
     let (stored, left) = match way % 5 {
         // With an expiry or without, so that touches copy now and then.
         0 => {
@@ -281,4 +280,34 @@ fn whoever_was_slower_is_asked_again() {
         session.pin().get(b"key").map(|hit| (hit.to_vec(), Some(hit.cas()))),
         Some((b"mine".to_vec(), changed.cas))
     );
+}
+
+/// What is being evicted while its number is compared has none: who decides about it is asked again, of what is there
+/// then. Once, it was said that somebody had changed it.
+#[test]
+fn whoever_compares_the_number_of_what_leaves_is_asked_again() {
+    let cache = cache();
+    let mut session = cache.session();
+    let comparison = || {
+        let mut other = cache.session();
+        let number = match other.store(Verb::Set, Entry::new(b"key"), b"value") {
+            Ok(Stored::Stored(number)) => number,
+            outcome => panic!("{outcome:?}"),
+        };
+        let mut leaves = true;
+        move |now: Option<&Hit<'_>>| {
+            if std::mem::take(&mut leaves) {
+                assert!(other.delete(b"key"));
+            }
+            now.map(|hit| hit.cas() == number)
+        }
+    };
+    let mut compare = comparison();
+    let changed = session.change(b"key", |now, _| Change::Leave(compare(now))).expect("it takes no memory");
+    assert_eq!(changed.result, None);
+    let mut compare = comparison();
+    let mut reservation = session.reserve(Verb::Set, Entry::new(b"key"), 3).expect("room");
+    session.fill(&mut reservation, b"new").expect("room");
+    let changed = session.commit_if(reservation, |now| Commit::Leave(compare(now))).expect("room");
+    assert_eq!(changed.result, None);
 }
