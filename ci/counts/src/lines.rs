@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cache::engine::{Cache, Config, Entry, GROUP, Session, Updated, Verb};
 
 /// Keys, each asked for once in a round.
-const KEYS: u64 = 512;
+const KEYS: u64 = 256;
 /// Rounds before the one that is watched.
 const WARM_UP: usize = 3;
 /// Bytes of the stack, either way from where the marks are printed.

@@ -86,13 +86,14 @@ fn cargo_c_is_told_what_install_does() {
     assert_eq!((&asset["from"], &asset["to"]), (&"cmake/*".into(), &"cmake/lookaside".into()));
 }
 
-/// What `install` leaves below a prefix, built as tests are.
+/// What `install` leaves below a prefix, built as tests are, and not optimised: what is asked is whether it is there.
 ///
 /// In a build folder of its own: built for itself, the library is of other features than in the workspace, and would
 /// lie where the workspace's is, which other crates are built with.
 fn install(command: &mut Command) {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("install");
-    output_of(command.env("PROFILE", "dev").env("CARGO_TARGET_DIR", target));
+    command.env("PROFILE", "dev").env("CARGO_PROFILE_DEV_OPT_LEVEL", "0");
+    output_of(command.env("CARGO_TARGET_DIR", target));
 }
 
 fn runs(program: &str, question: &str) -> bool {

@@ -122,6 +122,11 @@ fn seconds_of_a_large_model() -> Duration {
 fn check_for(longest: Option<Duration>, preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.max_duration = longest;
+    if longest.is_some() {
+        // The clock is looked at as often as a checkpoint would be written, if a file for it were named. By itself that
+        // is once in 20,000 executions, which of a large model take longer than it may.
+        builder.checkpoint_interval = 1000;
+    }
     builder.preemption_bound = Some(preemptions);
     builder.max_branches = 20_000;
     let explored = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
