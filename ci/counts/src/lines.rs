@@ -126,7 +126,7 @@ fn set(session: &mut Session, keys: &[&[u8]]) {
 }
 
 fn set_batched(session: &mut Session, keys: &[&[u8]]) {
-    session.begin_batch(keys);
+    session.begin_batch(keys, keys.len());
     set(session, keys);
     session.end_batch();
 }
@@ -138,7 +138,7 @@ fn delete(session: &mut Session, keys: &[&[u8]]) {
 }
 
 fn delete_batched(session: &mut Session, keys: &[&[u8]]) {
-    session.begin_batch(keys);
+    session.begin_batch(keys, keys.len());
     delete(session, keys);
     session.end_batch();
 }
@@ -160,7 +160,7 @@ fn incr(session: &mut Session, keys: &[&[u8]]) {
 }
 
 fn incr_batched(session: &mut Session, keys: &[&[u8]]) {
-    session.begin_batch(keys);
+    session.begin_batch(keys, keys.len());
     for key in keys {
         let made = session.rewrite(key, |_, value| {
             next(value);

@@ -146,7 +146,7 @@ pub use outcome::{Insertion, TooFull, Upsertion, Work};
 #[cfg(not(loom))]
 pub use pages::{Budget, MapError, PageKind, Region};
 pub use slot::Location;
-pub use spot::{Held, Spot};
+pub use spot::{Held, Sighting, Spot};
 pub use table::{Entries, Table};
 pub use walk::Locations;
 

@@ -36,9 +36,20 @@ use crate::version::Version;
 /// Where an entry was when it was looked at: for [`Table::hold`].
 #[derive(Debug, Clone, Copy)]
 pub struct Spot {
-    bucket: usize,
-    slot: usize,
-    word: Word,
+    pub(crate) bucket: usize,
+    pub(crate) slot: usize,
+    pub(crate) word: Word,
+}
+
+/// What one look at the buckets of a key has come to.
+#[derive(Debug, Clone, Copy)]
+pub enum Sighting {
+    /// An entry with the key's tag: nearly always its own.
+    At(Spot),
+    /// No such entry was there, at some moment of the look.
+    Nowhere,
+    /// None was seen, while others were writing: the key is to be looked for again.
+    Unsettled,
 }
 
 impl Spot {
@@ -105,15 +116,14 @@ impl<L: Layout> Table<L> {
     }
 
     /// Asks for the buckets of many keys, and then for the [entries](Entries::prefetch) that have their tags: nearly
-    /// always their own. Where these are, `spots` says: for who is about to change them one by one, and compares keys
-    /// then. What is seen is a hint, whoever changes it meanwhile.
+    /// always their own. What was seen, `sightings` says: for who looks at the keys one by one then, and compares them.
     ///
     /// # Panics
     /// If the two slices differ in length.
     #[inline]
-    pub fn spot_many(&self, entries: impl Entries, hashes: &[u64], spots: &mut [Option<Spot>]) {
-        assert_eq!(hashes.len(), spots.len(), "one answer a key");
-        for (hashes, spots) in hashes.chunks(GROUP).zip(spots.chunks_mut(GROUP)) {
+    pub fn sight_many(&self, entries: impl Entries, hashes: &[u64], sightings: &mut [Sighting]) {
+        assert_eq!(hashes.len(), sightings.len(), "one answer a key");
+        for (hashes, sightings) in hashes.chunks(GROUP).zip(sightings.chunks_mut(GROUP)) {
             let geometry = self.geometry();
             let mut sought = [Self::seek(0, geometry); GROUP];
             for (&hash, sought) in hashes.iter().zip(&mut sought) {
@@ -121,9 +131,9 @@ impl<L: Layout> Table<L> {
                 self.prefetch_bucket(sought.candidates.0);
                 self.prefetch_bucket(sought.candidates.1);
             }
-            for (&sought, spot) in sought.iter().zip(spots) {
-                *spot = self.spot_of(sought, &mut |_| true);
-                if let Some(spot) = spot {
+            for (&sought, sighting) in sought.iter().zip(sightings) {
+                *sighting = self.sight(geometry, sought, &mut |_| true);
+                if let Sighting::At(spot) = sighting {
                     entries.prefetch(spot.location());
                 }
             }

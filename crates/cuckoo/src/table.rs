@@ -26,6 +26,7 @@ use crate::geometry::Geometry;
 use crate::hash::{Hashes, mix};
 use crate::layout::{Bucket, Buckets, DefaultLayout, Layout, SlotCell};
 use crate::slot::{Location, Tag, Word};
+use crate::spot::{Sighting, Spot};
 use crate::stash::Stash;
 use crate::tags::{self, SlotSet};
 use crate::version::Version;
@@ -321,6 +322,21 @@ impl<L: Layout> Table<L> {
         sought: Sought,
         holds: &mut impl FnMut(Location) -> bool,
     ) -> Probe {
+        match self.sight(geometry, sought, holds) {
+            Sighting::At(spot) => Probe::Found(spot.location()),
+            Sighting::Nowhere => Probe::Absent,
+            Sighting::Unsettled => Probe::Disturbed,
+        }
+    }
+
+    /// The same, for who wants to know where it was seen.
+    #[inline(always)]
+    pub(crate) fn sight(
+        &self,
+        geometry: Geometry,
+        sought: Sought,
+        holds: &mut impl FnMut(Location) -> bool,
+    ) -> Sighting {
         let Sought { hash, tag, candidates: (first, second) } = sought;
         let buckets = [&self.buckets[first], &self.buckets[second]];
         if L::STRIPES > 0 {
@@ -331,11 +347,12 @@ impl<L: Layout> Table<L> {
         // instructions.
         let versions = (self.version(first), self.version(second));
         let snapshots = (versions.0.snapshot(), versions.1.snapshot());
-        for slot in tags::in_both(buckets[0], buckets[1], tag.raw()) {
-            let bucket = buckets[usize::from(slot >= SlotSet::SECOND)];
-            let word = bucket.slots()[slot % SlotSet::SECOND].load();
+        for place in tags::in_both(buckets[0], buckets[1], tag.raw()) {
+            let (second_one, slot) = (usize::from(place >= SlotSet::SECOND), place % SlotSet::SECOND);
+            let word = buckets[second_one].slots()[slot].load();
             if word.has_tag(tag) && holds(word.location()) {
-                return Probe::Found(word.location());
+                let bucket = if second_one == 0 { first } else { second };
+                return Sighting::At(Spot { bucket, slot, word });
             }
         }
         let unmoved = Version::are_still(versions, snapshots);
@@ -345,7 +362,11 @@ impl<L: Layout> Table<L> {
             let now = Geometry::of_word(now);
             geometry.only_grown_to(now) && now.candidates(hash, tag) == (first, second)
         };
-        if unmoved && (now == geometry.word() || is_as_it_was()) { Probe::Absent } else { Probe::Disturbed }
+        if unmoved && (now == geometry.word() || is_as_it_was()) {
+            Sighting::Nowhere
+        } else {
+            Sighting::Unsettled
+        }
     }
 
     /// Whether keys of these buckets may be in the stash.

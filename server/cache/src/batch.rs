@@ -1,7 +1,9 @@
-//! Writes that come together: what each of them would do for itself is done once for all.
+//! Requests that come together: what each of them would do for itself is done once for all.
 //!
 //! ```text
-//!   begin     ask for the index lines of all keys, then for the items that are there
+//!   begin     pin; ask for the index lines of all keys, then for the items that are there
+//!   look up   those whose turn it is: what was seen is the answer, if nothing has been written since; and else if it
+//!               is there still
 //!   write     one after the other, in order, each as ever, but:
 //!               chunks are taken for the rest of the batch at once, under one lock of their class
 //!               the session stays pinned
@@ -15,31 +17,33 @@
 //!
 //! What waits here is stamped later than it left the index, which is safe: a stamp may be too late, never too early.
 //!
-//! Rejected: *to look everything up first, and then to change it*, as lookups do. What was found is to be looked at
-//! again when its turn comes, for an earlier write may have changed it: nothing is saved.
+//! What a lookup behind a write of the batch was seen to be is not an answer, not even that of another key: between the
+//! two another connection may have written both. It is looked at again, in a line that is there.
 
 #![allow(unsafe_code)]
 
-use cuckoo::{Location, Spot};
+use cuckoo::{Location, Sighting, Spot};
 
 use crate::allocation::StoreError;
 use crate::departure::Departure;
 use crate::index::GROUP;
 use crate::item::{Item, Outline};
-use crate::open_batch::{Announced, PINS_OF_A_WRITE};
+use crate::open_batch::Announced;
 use crate::policy::Policy;
 use crate::session::{Hit, Pinned, Session};
+use crate::shared::Engine;
 use crate::unfinished::Unfinished;
 
 /// An item, and where in the index it is, if it was seen at once.
 pub(crate) type Found<'p, P> = (Hit<'p, P>, Option<Spot>);
 
 impl<P: Policy> Session<P> {
-    /// Begins a batch of writes of these keys, by asking for the memory that they will touch, their cache misses
-    /// overlapping: of no more than [`GROUP`], for what was asked for first is to be there still when it is used. Until
-    /// [`end_batch`](Session::end_batch), or for a few times as many writes, writes of this session cost less, and hold
-    /// back memory as a pin does. Who may wait for those who are pinned ([`Cache::flush`](crate::engine::Cache::flush),
-    /// a housekeeper) waits for the batch to end: this thread ends it first.
+    /// Begins a batch of lookups and writes of these keys, so many of them writes, by asking for the memory that they
+    /// will touch, their cache misses overlapping: of no more than [`GROUP`], for what was asked for first is to be
+    /// there still when it is used. Until [`end_batch`](Session::end_batch), or for a few times as many requests,
+    /// [lookups](Pinned::get_announced) and writes of this session cost less, and hold back memory as a pin does. Who
+    /// may wait for those who are pinned ([`Cache::flush`](crate::engine::Cache::flush), a housekeeper) waits for the
+    /// batch to end: this thread ends it first.
     ///
     /// ```
     /// use lookaside_cache::engine::{Cache, Config, Entry, Verb};
@@ -47,7 +51,7 @@ impl<P: Policy> Session<P> {
     /// let cache: Cache = Cache::new(Config::with_limit(1 << 20))?;
     /// let mut session = cache.session();
     /// let keys: [&[u8]; 3] = [b"a", b"b", b"a"];
-    /// session.begin_batch(&keys);
+    /// session.begin_batch(&keys, 3);
     /// for key in keys {
     ///     session.store(Verb::Set, Entry::new(key), b"value")?;
     /// }
@@ -55,13 +59,21 @@ impl<P: Policy> Session<P> {
     /// assert_eq!(cache.len(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn begin_batch(&mut self, keys: &[&[u8]]) {
-        let (hashes, spots) = self.ask_for(keys);
-        let announced = hashes.into_iter().zip(spots).take(keys.len());
-        self.batch.announce(announced.map(|(hash, spot)| Announced { hash, spot }));
-        self.batch.is_open.set(true);
-        self.batch.expected = keys.len();
-        self.batch.pins_left = PINS_OF_A_WRITE * keys.len();
+    pub fn begin_batch(&mut self, keys: &[&[u8]], writes: usize) {
+        let (engine, batch) = (&*self.engine, &mut self.batch);
+        // Pinned before anything is looked for, so that what is found may be read.
+        if !batch.open(keys.len().min(GROUP), writes) {
+            self.participant.pin();
+        }
+        let Announced { hashes, seen, len } = &mut batch.keys;
+        let (hashes, seen) = (&mut hashes[..*len], &mut seen[..*len]);
+        // Behind a lookaside buffer lookups ask for what they need themselves: most end there.
+        if writes == keys.len() || engine.front.is_none() {
+            engine.ask_for(keys, hashes, seen);
+        } else {
+            engine.hash_all(keys, hashes);
+            seen.fill(Sighting::Unsettled);
+        }
     }
 
     /// Asks for the memory that a lookup or a write of each of these keys will touch, their cache misses overlapping:
@@ -80,24 +92,10 @@ impl<P: Policy> Session<P> {
     /// ```
     pub fn prefetch(&self, keys: &[&[u8]]) {
         if self.engine.front.is_none() {
-            self.ask_for(keys);
+            let asked = keys.len().min(GROUP);
+            let mut seen = [Sighting::Unsettled; GROUP];
+            self.engine.ask_for(keys, &mut [0; GROUP][..asked], &mut seen[..asked]);
         }
-    }
-
-    /// Asks for the index lines of the first keys and then for the items that are there: their hashes, and where the
-    /// items seemed to be.
-    #[inline]
-    fn ask_for(&self, keys: &[&[u8]]) -> ([u64; GROUP], [Option<Spot>; GROUP]) {
-        let engine = &*self.engine;
-        let mut hashes = [0; GROUP];
-        let mut spots = [None; GROUP];
-        for (hash, key) in hashes.iter_mut().zip(keys) {
-            *hash = engine.hash(key);
-        }
-        let entries = engine.entries(engine.flushes.generation());
-        let asked = keys.len().min(GROUP);
-        engine.table.spot_many(entries, &hashes[..asked], &mut spots[..asked]);
-        (hashes, spots)
     }
 
     /// Starts an item, as the engine does; in a batch with a chunk that it has taken beforehand.
@@ -152,6 +150,24 @@ impl<P: Policy> Session<P> {
             self.engine.take_ahead(class, expected.clamp(1, GROUP), &mut self.batch.spare);
         }
         self.batch.spare.pop()
+    }
+}
+
+impl<P: Policy> Engine<P> {
+    /// Asks for the index lines of the first keys and then for the items that are there: their hashes, and where the
+    /// items seemed to be.
+    #[inline(always)]
+    fn ask_for(&self, keys: &[&[u8]], hashes: &mut [u64], seen: &mut [Sighting]) {
+        self.hash_all(keys, hashes);
+        let entries = self.entries(self.flushes.generation());
+        self.table.sight_many(entries, hashes, seen);
+    }
+
+    #[inline]
+    fn hash_all(&self, keys: &[&[u8]], hashes: &mut [u64]) {
+        for (hash, key) in hashes.iter_mut().zip(keys) {
+            *hash = self.hash(key);
+        }
     }
 }
 
@@ -231,7 +247,7 @@ mod tests {
         session.store(Verb::Set, Entry::new(b"large"), b"old").expect("room");
         // Of the largest size, so that its class has chunks to be taken ahead.
         let largest = 1000 - 8 - b"small".len();
-        session.begin_batch(&[b"small", b"large"]);
+        session.begin_batch(&[b"small", b"large"], 2);
         let stored = session.store(Verb::Set, Entry::new(b"small"), &vec![1; largest]);
         assert!(matches!(stored, Ok(Stored::Stored(_))), "{stored:?}");
         let stored = session.store(Verb::Set, Entry::new(b"large"), &vec![1; largest + 1]);

@@ -61,7 +61,6 @@ impl<P: Policy> Session<P> {
     #[must_use]
     pub fn regions(&self) -> Vec<Region> {
         let lists = [
-            room("session", &self.batch.keys),
             room("session", &self.batch.spare),
             room("session", &self.batch.retired.borrow()),
             room("session", &self.scratch),

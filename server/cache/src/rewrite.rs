@@ -36,7 +36,7 @@ impl<P: Policy> Session<P> {
     /// let cache: Cache = Cache::new(Config::with_limit(64 << 20))?;
     /// let mut session = cache.session();
     /// session.store(Verb::Set, Entry::new(b"n"), b"8")?;
-    /// session.begin_batch(&[b"n"]);
+    /// session.begin_batch(&[b"n"], 1);
     /// let made = session.rewrite(b"n", |_, value| {
     ///     value[0] += 1;
     ///     Some(value[0])
@@ -158,7 +158,7 @@ mod tests {
         let cache = cache(Entry::new(b"n").with_flags(7));
         let mut session = cache.session();
         let before = session.pin().get(b"n").expect("it is there").cas();
-        session.begin_batch(&[b"m".as_slice(), b"n", b"n", b"n"]);
+        session.begin_batch(&[b"m".as_slice(), b"n", b"n", b"n"], 4);
         // What a batch writes first has its chunks taken ahead.
         session.store(Verb::Set, Entry::new(b"m").with_flags(1), b"00").expect("room");
         assert_eq!(count(&mut session).map(|made| made.0), Some(b'1'));
@@ -188,7 +188,7 @@ mod tests {
         let cache = cache(Entry::new(b"n").with_expiry(Expiry::At(9)));
         let mut session = cache.session();
         assert!(count(&mut session).is_none(), "no batch");
-        session.begin_batch(&[b"n".as_slice(); 3]);
+        session.begin_batch(&[b"n".as_slice(); 3], 3);
         session.store(Verb::Set, Entry::new(b"mmmmm"), b"00").expect("room");
         assert!(count(&mut session).is_none());
         assert!(session.delete(b"n"));

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use atomics::{CounterSet, Counting};
-use cuckoo::Location;
+use cuckoo::{Location, Sighting};
 use lookaside::ThreadState;
 
 use crate::access::{Accessed, Tick};
@@ -216,6 +216,48 @@ impl<'s, P: Policy> Pinned<'s, P> {
                 if each(number, self.settle(key, hash, at)).is_break() {
                     return number + 1;
                 }
+            }
+        }
+        keys.len()
+    }
+
+    /// Looks up keys of a batch, those that were announced from number `first` on, and calls `each` as
+    /// [`get_many`](Pinned::get_many) does.
+    ///
+    /// # Panics
+    /// If fewer keys were announced.
+    #[inline]
+    pub fn get_announced<'p>(
+        &'p self,
+        first: usize,
+        keys: &[&[u8]],
+        mut each: impl FnMut(usize, Option<Hit<'p, P>>) -> ControlFlow<()>,
+    ) -> usize {
+        let engine = &*self.session.engine;
+        let entries = engine.entries(self.moment.generation);
+        let batch = &self.session.batch;
+        let is_fresh = batch.turn_of(first, keys.len());
+        let hashes = &batch.keys.hashes[first..][..keys.len()];
+        let seen = &batch.keys.seen[first..][..keys.len()];
+        let mut behind = [None; GROUP];
+        let front = self.front();
+        if let Some((front, lookup)) = front {
+            front.get_many(lookup, keys, hashes, &mut behind[..keys.len()]);
+        }
+        for (i, ((key, &hash), &seen)) in keys.iter().zip(hashes).zip(seen).enumerate() {
+            let at = match seen {
+                _ if front.is_some() => behind[i],
+                // Found under the pin that is still held; or, if others may have come into its place, there now.
+                Sighting::At(spot)
+                    if (is_fresh || engine.table.is_at(spot)) && entries.holds(spot.location(), key) =>
+                {
+                    Some(spot.location())
+                }
+                Sighting::Nowhere if is_fresh => None,
+                _ => engine.table.find(hash, |at| entries.holds(at, key)),
+            };
+            if each(i, self.settle(key, hash, at)).is_break() {
+                return i + 1;
             }
         }
         keys.len()

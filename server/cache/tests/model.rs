@@ -2,10 +2,11 @@
 //! lookaside buffer.
 
 use std::collections::HashMap;
+use std::ops::ControlFlow;
 
 use lookaside_cache::engine::{
-    Cache, Change, Commit, Config, Entry, Expiry, Hit, Housekeeper, Put, Session, Stored, Todo, Updated,
-    Value, Verb,
+    Cache, Change, Commit, Config, Entry, Expiry, GROUP, Hit, Housekeeper, Put, Session, Stored, Todo,
+    Updated, Value, Verb,
 };
 use proptest::prelude::*;
 
@@ -117,8 +118,13 @@ enum Operation {
     Flush,
     FlushIn(u32),
     Housekeeping(u8),
-    /// Writes come together from here on, as far as is known of these keys; or not any more.
-    Batch(Vec<u8>),
+    /// Requests come together from here on, for these keys, so many of them writes; or not any more.
+    Batch {
+        keys: Vec<u8>,
+        writes: usize,
+    },
+    /// The keys of the last batch, from one on, whether it is open still or not.
+    GetAnnounced(usize),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -197,7 +203,9 @@ fn operation() -> impl Strategy<Value = Operation> {
         1 => Just(Operation::Flush),
         1 => (0u32..5).prop_map(Operation::FlushIn),
         2 => (1u8..4).prop_map(Operation::Housekeeping),
-        4 => prop::collection::vec(0u8..12, 0..20).prop_map(Operation::Batch),
+        4 => (prop::collection::vec(0u8..12, 0..20), 0usize..20)
+            .prop_map(|(keys, writes)| Operation::Batch { keys, writes }),
+        4 => (0usize..20).prop_map(Operation::GetAnnounced),
     ]
 }
 
@@ -219,6 +227,8 @@ struct World {
     housekeeper: Housekeeper,
     model: Model,
     stores: usize,
+    /// The keys of the last batch.
+    announced: Vec<u8>,
 }
 
 impl World {
@@ -226,7 +236,8 @@ impl World {
         let cache: Cache = Cache::new(Config { lookaside, ..Config::with_limit(64 << 20) }).unwrap();
         cache.set_time(1000);
         let model = Model { now: 1000, ..Model::default() };
-        World { session: cache.session(), housekeeper: cache.housekeeper(), cache, model, stores: 0 }
+        let (session, housekeeper) = (cache.session(), cache.housekeeper());
+        World { cache, session, housekeeper, model, stores: 0, announced: Vec::new() }
     }
 
     fn expiry(&self, seconds: u32) -> Expiry {
@@ -328,7 +339,7 @@ impl World {
                 pinned.get_many(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>(), |i, hit| {
                     assert_eq!(i, found.len());
                     found.push(hit);
-                    std::ops::ControlFlow::Continue(())
+                    ControlFlow::Continue(())
                 });
                 prop_assert_eq!(found.len(), keys.len());
                 for (key, hit) in keys.iter().zip(&found) {
@@ -515,10 +526,34 @@ impl World {
                 self.cache.flush_at(Some(self.model.now + seconds));
                 self.housekeeper.step();
             }
-            Operation::Batch(ref keys) if keys.is_empty() => self.session.end_batch(),
-            Operation::Batch(ref keys) => {
+            Operation::Batch { ref keys, .. } if keys.is_empty() => {
+                self.announced.clear();
+                self.session.end_batch();
+            }
+            Operation::Batch { ref keys, writes } => {
+                self.announced = keys.iter().take(GROUP).copied().collect();
                 let keys: Vec<Vec<u8>> = keys.iter().copied().map(key_of).collect();
-                self.session.begin_batch(&keys.iter().map(Vec::as_slice).collect::<Vec<_>>());
+                let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+                self.session.begin_batch(&keys, writes.min(keys.len()));
+            }
+            Operation::GetAnnounced(first) => {
+                let first = first.min(self.announced.len());
+                let keys: Vec<Vec<u8>> = self.announced[first..].iter().copied().map(key_of).collect();
+                let slices: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+                let mut found = Vec::new();
+                let answered = self.session.pin().get_announced(first, &slices, |number, hit| {
+                    assert_eq!(number, found.len());
+                    found.push(hit.map(|hit| hit.to_vec()));
+                    ControlFlow::Continue(())
+                });
+                prop_assert_eq!(answered, keys.len());
+                for (key, found) in keys.iter().zip(found) {
+                    prop_assert_eq!(found.as_ref(), self.model.get(key).map(|item| &item.value));
+                    if found.is_some() {
+                        self.model.items.get_mut(key).expect("seen").fetched = true;
+                        self.model.used.insert(key.clone(), self.model.now);
+                    }
+                }
             }
             Operation::Housekeeping(steps) => {
                 for _ in 0..steps {

@@ -92,7 +92,7 @@ impl Stress<'_> {
             let (history, name) = (&self.histories[key], key_bytes(key));
             let version = history.made.load(Ordering::Relaxed);
             match random.below(32) {
-                0..4 => session.begin_batch(&[&name]),
+                0..4 => session.begin_batch(&[&name], 1),
                 4 => session.end_batch(),
                 _ => {}
             }

@@ -29,7 +29,6 @@
 //!                   listener  worker  aside        in_process
 //!                   guest     ahead
 //!   without them    conversation
-//!                   gets
 //!                   executor       stats
 //!                   dump
 //!                   shared
@@ -47,7 +46,6 @@
 //! | `guest` | a client on its way between threads |
 //! | `connections` | who is connected |
 //! | `conversation` | bytes in, requests out: one client's side of things, without sockets; a protocol is a file |
-//! | `gets` | keys that are looked up together |
 //! | `executor` | carrying out requests: a command, or a family of them, is a file |
 //! | `output` | what waits to be sent |
 //! | `shared` | what all threads of a server share |
@@ -81,7 +79,6 @@ mod detail;
 mod dump;
 mod error;
 mod executor;
-mod gets;
 mod guest;
 mod in_process;
 mod listener;

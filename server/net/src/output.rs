@@ -8,7 +8,7 @@
 use std::collections::VecDeque;
 use std::io::{self, IoSlice, Write};
 
-use cache::engine::Kept;
+use cache::engine::{Hit, Kept};
 
 /// Bytes that may wait before a connection's next request has to.
 const FULL: usize = 32 << 10;
@@ -52,6 +52,15 @@ impl Output {
     pub(crate) fn value(&mut self, value: Kept) {
         self.value_bytes += value.value_len();
         self.values.push_back((self.bytes.len(), value));
+    }
+
+    /// Appends the value of an item: a copy of a small one, which lies in one piece, a large one as it lies.
+    #[inline]
+    pub(crate) fn value_of(&mut self, contiguous: Option<&[u8]>, hit: &Hit<'_>) {
+        match contiguous {
+            Some(value) => self.bytes.extend_from_slice(value),
+            None => self.value(hit.keep().expect("a value in several pieces can be kept")),
+        }
     }
 
     /// Whether enough is waiting.

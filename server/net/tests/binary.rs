@@ -367,6 +367,51 @@ fn cut_anywhere() {
     }
 }
 
+/// As in the text protocol: each frame sees what those before it have done to its key, and nothing of those behind it,
+/// wherever a group of them ends.
+#[test]
+fn a_get_among_writes_sees_those_before_it() {
+    use Status::NotFound;
+    let writes = [
+        (store(SET, "k", 0, 0, b"8"), stored(SET), Some(&b"8"[..])),
+        (request(DELETE, "k"), done(DELETE), None),
+        (arithmetic(INCREMENT, "k", 20, 0, 0), number(INCREMENT, 27), Some(b"27")),
+        (timed(TOUCH, "k", 1_000_000_000), Reply { extras: vec![0; 4], ..stored(TOUCH) }, None),
+        (Request { value: b"8".to_vec(), ..request(APPEND, "k") }, stored(APPEND), Some(b"78")),
+    ];
+    let mut server = InProcess::new(settings(), 1_700_000_000).expect("a cache");
+    for before in 0..34 {
+        for (write, reply, then) in &writes {
+            let mut requests: Vec<Request> = (0..before).map(|_| request(GET_Q, "other")).collect();
+            requests.extend([
+                request(DELETE_Q, "k"),
+                request(GET, "k"),
+                store(SET, "k", 0, 0, b"7"),
+                request(GET, "k"),
+                write.clone(),
+                request(GET, "k"),
+                request(NOOP, ""),
+            ]);
+            let seen = then.map_or_else(|| failed(GET, NotFound), |then| value(GET, 0, "", then));
+            let reply =
+                Reply { extras: reply.extras.clone(), key: vec![], value: reply.value.clone(), ..*reply };
+            let replies =
+                [failed(GET, NotFound), stored(SET), value(GET, 0, "", b"7"), reply, seen, done(NOOP)];
+            // The item is not there the first time, and behind what took it away.
+            let sent: Vec<u8> = requests.iter().flat_map(Request::bytes).collect();
+            let received = server.receive(&sent);
+            let mut rest = received.as_slice();
+            if rest.starts_with(&[0x81, DELETE_Q]) {
+                rest = failed(DELETE_Q, NotFound).check(rest, "nothing to delete");
+            }
+            for (at, reply) in replies.iter().enumerate() {
+                rest = reply.check(rest, &format!("reply {at} around {:02x}, behind {before}", write.opcode));
+            }
+            assert!(rest.is_empty());
+        }
+    }
+}
+
 /// Statistics are frames of their own, and the last is empty.
 #[test]
 fn statistics() {

@@ -450,6 +450,61 @@ fn a_write_behind_gets_counts_as_no_get() {
     assert!(stats.contains("STAT get_hits 70\r\n"), "{stats}");
 }
 
+/// Requests that come together are read, and their memory is asked for, before the first is served: each sees what
+/// those before it have done to its key, and nothing of those behind it, wherever a group of them ends.
+#[test]
+fn a_get_among_writes_sees_those_before_it() {
+    let value = |value: &str| format!("VALUE k 0 {}\r\n{value}\r\nEND\r\n", value.len());
+    let meta = |value: &str| format!("VA {}\r\n{value}\r\n", value.len());
+    let (none, no_item) = ("END\r\n".to_string(), "EN\r\n".to_string());
+    // What is written, the reply, and what a `get` and an `mg` see of a value of 7 then.
+    let writes = [
+        ("set k 0 0 1\r\n8\r\n", "STORED\r\n", Some("8")),
+        ("add k 0 0 1\r\n8\r\n", "NOT_STORED\r\n", Some("7")),
+        ("replace k 0 0 2\r\n88\r\n", "STORED\r\n", Some("88")),
+        ("append k 0 0 1\r\n8\r\n", "STORED\r\n", Some("78")),
+        ("set k 0 -1 1\r\n8\r\n", "STORED\r\n", None),
+        ("delete k\r\n", "DELETED\r\n", None),
+        ("incr k 2\r\n", "9\r\n", Some("9")),
+        ("incr k 20\r\n", "27\r\n", Some("27")),
+        ("touch k -1\r\n", "TOUCHED\r\n", None),
+        ("touch k 100\r\n", "TOUCHED\r\n", Some("7")),
+        ("ms k 1\r\n8\r\n", "HD\r\n", Some("8")),
+        ("md k\r\n", "HD\r\n", None),
+        ("ma k\r\n", "HD\r\n", Some("8")),
+    ];
+    for lookaside in [0, 1 << 16] {
+        let settings = || settings().with_lookaside(lookaside);
+        let mut server = InProcess::new(settings(), 1_700_000_000).expect("a cache");
+        // More than two groups of keys, so that each request is the first and the last of one.
+        for before in 0..34 {
+            for (write, reply, then) in writes {
+                let mut sent = "get other\r\n".repeat(before);
+                let mut due = none.repeat(before);
+                let mut add = |request: &str, reply: &str| {
+                    sent.push_str(request);
+                    due.push_str(reply);
+                };
+                add("delete k noreply\r\n", "");
+                add("get k\r\n", &none);
+                add("mg k v\r\n", &no_item);
+                add("set k 0 0 1\r\n7\r\n", "STORED\r\n");
+                add("get k\r\n", &value("7"));
+                add("mg k v\r\n", &meta("7"));
+                add(write, reply);
+                add("mg k v\r\n", &then.map_or(no_item.clone(), meta));
+                add("get k\r\n", &then.map_or(none.clone(), value));
+                add("get other k\r\n", &then.map_or(none.clone(), value));
+                assert_eq!(
+                    server.receive(sent.as_bytes()).escape_ascii().to_string(),
+                    due.as_bytes().escape_ascii().to_string(),
+                    "{write:?} behind {before} gets, with {lookaside} bytes before the index"
+                );
+            }
+        }
+    }
+}
+
 /// They were counted for the first of several lines only.
 #[test]
 fn too_many_flags_are_refused_in_every_line() {

@@ -91,6 +91,12 @@ impl<'a> Keys<'a> {
         Ok(Keys { rest })
     }
 
+    /// Whether there is none left.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
     pub(crate) fn none() -> Keys<'a> {
         Keys { rest: &[] }
     }

@@ -105,6 +105,21 @@ pub(crate) fn append(out: &mut Vec<u8>, number: u64) {
     }
 }
 
+/// The same with the end of a line behind it, which goes with the digits of a short one.
+#[inline]
+pub(crate) fn append_line(out: &mut Vec<u8>, number: u64) {
+    match number {
+        0..10 => out.extend_from_slice(&[b'0' + number as u8, b'\r', b'\n']),
+        10..100 => {
+            out.extend_from_slice(&[b'0' + (number / 10) as u8, b'0' + (number % 10) as u8, b'\r', b'\n']);
+        }
+        _ => {
+            out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
+            out.extend_from_slice(b"\r\n");
+        }
+    }
+}
+
 /// A number of digits and nothing else, as a counter has it, that fits 64 bits however large its digits are.
 #[inline]
 fn digits_only(text: &[u8]) -> Option<u64> {
@@ -178,7 +193,8 @@ mod tests {
         for number in (0..2000).chain([u64::MAX]) {
             let mut text = b"x".to_vec();
             append(&mut text, number);
-            assert_eq!(text, format!("x{number}").as_bytes());
+            append_line(&mut text, number);
+            assert_eq!(text, format!("x{number}{number}\r\n").as_bytes());
         }
     }
 

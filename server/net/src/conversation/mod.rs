@@ -16,16 +16,15 @@
 //!                                                                       not fit
 //! ```
 //!
-//! Gets that follow each other, in one line or in many, are looked up together ([`crate::gets`]); their replies are
-//! written in order. Of writes that follow each other the memory is asked for together ([`writes`]). Nothing else is
-//! reordered.
+//! Of requests that have come together the memory is asked for together, before the first of them is served ([`run`]).
+//! Nothing is reordered.
 
 mod binary;
 mod block;
 mod meta;
+mod run;
 mod text;
 mod told;
-mod writes;
 
 use protocol::binary::REQUEST_MAGIC;
 use protocol::meta::MetaRequest;
@@ -92,6 +91,11 @@ enum State {
     Swallow(usize),
     /// In the key list of a `get`, or of a `gat`, which has a time.
     List { stream: KeyStream, exptime: Option<i32> },
+}
+
+/// Where a piece of `data` begins in it.
+fn offset_in(data: &[u8], piece: &[u8]) -> usize {
+    piece.as_ptr() as usize - data.as_ptr() as usize
 }
 
 /// How far a step has come: bytes that are done with; and if it cannot go on, what it needs.

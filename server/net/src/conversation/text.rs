@@ -1,47 +1,149 @@
 //! Serving the text protocol: lines, among them those of meta commands.
 
 use cache::engine::Hit;
-use protocol::meta::MetaRequest;
+use protocol::meta::{Flags, MetaLookups, MetaRequest};
 use protocol::{
     Connection, ErrorReply, GetRequest, Key, KeyStream, Line, Refusal, Request, StoreRequest, StreamState,
     Verb, parse, parse_plain, reply, split_line,
 };
 
 use super::block::Asker as Storer;
-use super::writes::Written;
-use super::{Conversation, MOST_BUFFERED, Needs, State, Step};
-use crate::executor::{After, Context, Executor, How, StoreOutcome, Storing};
-use crate::gets::{self, Asker, Group, Unanswered};
+use super::run::{Reader, Run, Written};
+use super::{Conversation, MOST_BUFFERED, Needs, State, Step, meta, offset_in};
+use crate::executor::{After, Asker, Context, Executor, How, StoreOutcome, Storing};
 use crate::output::Output;
 
-/// Where a piece of `data` begins in it.
-fn offset_in(data: &[u8], piece: &[u8]) -> usize {
-    piece.as_ptr() as usize - data.as_ptr() as usize
+/// Who asks for a key, and how.
+#[derive(Clone, Copy)]
+pub(super) enum Getter<'d> {
+    /// By `get` or `gets`.
+    Classic {
+        /// Whether its number is wanted beside its value.
+        with_cas: bool,
+        /// Whether it is the last of its line: `END` is to follow it.
+        is_last: bool,
+    },
+    /// By `mg`, with these flags.
+    Meta(Flags<'d>),
 }
 
-/// Who asks for a key by `get` or `gets`.
-#[derive(Clone, Copy, Default)]
-struct Getter {
-    /// Whether its number is wanted beside its value.
-    with_cas: bool,
-    /// Whether it is the last of its line: `END` is to follow it.
-    is_last: bool,
+impl Default for Getter<'_> {
+    fn default() -> Self {
+        Getter::Classic { with_cas: false, is_last: false }
+    }
 }
 
-impl Asker for Getter {
-    #[inline]
-    fn answer(&self, _: &[u8], hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output) {
-        if let Some(hit) = hit {
-            write_value(hit, self.with_cas, context, output);
-        }
-        if self.is_last {
-            output.bytes().extend_from_slice(reply::END);
+impl Asker for Getter<'_> {
+    #[inline(always)]
+    fn answer(&self, key: &[u8], hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output) {
+        match *self {
+            Getter::Classic { with_cas, is_last } => {
+                if let Some(hit) = hit {
+                    write_value(hit, with_cas, context, output);
+                    if is_last {
+                        output.bytes().extend_from_slice(b"\r\nEND\r\n");
+                    } else {
+                        output.bytes().extend_from_slice(reply::CRLF);
+                    }
+                } else if is_last {
+                    output.bytes().extend_from_slice(reply::END);
+                }
+            }
+            Getter::Meta(flags) => meta::answer_get(key, flags, hit, context, output),
         }
     }
 }
 
+/// Reads lines of gets and of what writes.
+#[derive(Default)]
+struct Lines<'d> {
+    /// What is left of a line of gets.
+    list: Option<GetRequest<'d>>,
+    lookups: MetaLookups,
+}
+
+impl<'d> Lines<'d> {
+    /// Reads one more request; false if there is none that goes this way.
+    #[inline(always)]
+    fn next(&mut self, run: &mut Run<'d, Getter<'d>, Request<'d>>) -> bool {
+        let rest = run.unread();
+        if let Some((request, length)) = self.lookups.next(rest) {
+            let key = request.key.plain().unwrap_or_default();
+            run.begin(length, key, Getter::Meta(request.flags));
+            return true;
+        }
+        let Line::Complete(line) = split_line(rest) else { return false };
+        if !rest.starts_with(b"g") && run.write(|place| *place = plain(line)) {
+            return true;
+        }
+        match parse(line) {
+            Ok(Request::Get(GetRequest { mut keys, with_cas })) => {
+                let Some(key) = keys.next() else { return false };
+                let is_last = keys.is_empty();
+                run.begin(line.len(), key.as_bytes(), Getter::Classic { with_cas, is_last });
+                if !is_last {
+                    self.list = Some(GetRequest { keys, with_cas });
+                }
+                true
+            }
+            Ok(request) => run.write(|place| *place = Written::of(request, line)),
+            Err(_) => false,
+        }
+    }
+
+    /// Reads on in a line of gets.
+    #[inline(always)]
+    fn go_on(&mut self, run: &mut Run<'d, Getter<'d>, Request<'d>>) {
+        if self.list.is_some() {
+            self.go_on_in_list(run);
+        }
+    }
+
+    fn go_on_in_list(&mut self, run: &mut Run<'d, Getter<'d>, Request<'d>>) {
+        let Some(GetRequest { keys, with_cas }) = &mut self.list else { return };
+        while run.has_room() {
+            let Some(key) = keys.next() else {
+                self.list = None;
+                return;
+            };
+            run.ask(key.as_bytes(), Getter::Classic { with_cas: *with_cas, is_last: keys.is_empty() });
+        }
+    }
+}
+
+impl<'d> Reader<'d> for Lines<'d> {
+    type Asker = Getter<'d>;
+    type Write = Request<'d>;
+
+    #[inline]
+    fn read(&mut self, run: &mut Run<'d, Getter<'d>, Request<'d>>, turn: &mut usize) {
+        self.go_on(run);
+        while run.has_room() && *turn > 0 && self.next(run) {
+            *turn -= 1;
+            self.go_on(run);
+        }
+    }
+
+    #[inline]
+    fn write(
+        conversation: &mut Conversation,
+        request: &Request<'d>,
+        line: usize,
+        rest: &[u8],
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Step {
+        conversation.carry_out(request, line, rest, executor, output)
+    }
+
+    fn goes_on(asker: &Getter<'d>) -> State {
+        let with_cas = matches!(asker, Getter::Classic { with_cas: true, .. });
+        State::List { stream: KeyStream::resume(with_cas), exptime: None }
+    }
+}
+
 impl Conversation {
-    /// Serves the request at the start of `rest`, or, if it is a get, the run of gets that begins there.
+    /// Serves the requests at the start of `rest` that go together, or the one that does not.
     pub(super) fn command(
         &mut self,
         rest: &[u8],
@@ -49,6 +151,9 @@ impl Conversation {
         executor: &mut Executor,
         output: &mut Output,
     ) -> Step {
+        if let Some(step) = self.run(Lines::default(), rest, turn, executor, output) {
+            return step;
+        }
         let line = match split_line(rest) {
             Line::Complete(line) => line,
             Line::Incomplete => return Err((0, Needs::Input)),
@@ -62,28 +167,17 @@ impl Conversation {
         };
         *turn -= 1;
         match parse(line) {
-            Ok(Request::Get(get)) => self.gets(get, line.len(), rest, turn, executor, output),
             Ok(Request::GetAndTouch { exptime, mut keys, with_cas }) => {
                 let first = keys.next().map_or(line.len(), |key| offset_in(line, &key));
                 self.state = State::List { stream: KeyStream::resume(with_cas), exptime: Some(exptime) };
                 Ok(first)
             }
-            Ok(Request::Meta(MetaRequest::Get(request))) => {
-                self.meta_get(&request, line.len(), rest, turn, executor, output)
-            }
-            Ok(request) => match written(&request) {
-                None => self.carry_out(&request, line.len(), rest, executor, output),
-                Some((key, block)) => {
-                    let (line, total) = (line.len(), line.len() + block);
-                    let first = Written { request, key, line, total };
-                    self.writes(first, rest, turn, parse_written, Self::carry_out, executor, output)
-                }
-            },
+            Ok(request) => self.carry_out(&request, line.len(), rest, executor, output),
             Err(refusal) => self.refuse(refusal, line.len(), output),
         }
     }
 
-    /// Carries out a request that is no get, whose line has `line` bytes at the start of `rest`.
+    /// Carries out a request that is no `get`, whose line has `line` bytes at the start of `rest`.
     fn carry_out(
         &mut self,
         request: &Request<'_>,
@@ -119,54 +213,21 @@ impl Conversation {
         Ok(line)
     }
 
-    /// Serves a get, whose line has `line` bytes at the start of `rest`, and those that follow it at once.
-    fn gets<'d>(
-        &mut self,
-        get: GetRequest<'d>,
-        line: usize,
-        rest: &'d [u8],
-        turn: &mut usize,
-        executor: &mut Executor,
-        output: &mut Output,
-    ) -> Step {
-        let next = |rest| match split_line(rest) {
-            Line::Complete(line) => match parse(line) {
-                Ok(Request::Get(next)) => Some((next, line.len())),
-                _ => None,
-            },
-            _ => None,
-        };
-        gets::serve((get, line), rest, turn, executor, output, next, |get, _, group, executor, output| {
-            gather(group, get.keys, get.with_cas, executor, output)?;
-            if let Some(getter) = group.last() {
-                getter.is_last = true;
-            }
-            Ok(())
-        })
-        .map_err(|Unanswered { key, asker }| {
-            self.state = State::List { stream: KeyStream::resume(asker.with_cas), exptime: None };
-            (offset_in(rest, key), Needs::Room)
-        })
-    }
-
     /// Goes on with a key list.
     pub(super) fn list(&mut self, rest: &[u8], executor: &mut Executor, output: &mut Output) -> Step {
         let State::List { stream, exptime } = &mut self.state else { unreachable!("called in this state") };
-        // A step back to here is possible at any key: the stream itself remembers only what kind of line it is.
-        let before = stream.clone();
         let step = stream.feed(rest);
-        let with_cas = stream.with_cas();
-        let answered = match *exptime {
-            Some(exptime) => touch(step.keys, exptime, with_cas, executor, output),
-            None => {
-                let mut group = Group::new();
-                gather(&mut group, step.keys, with_cas, executor, output)
-                    .and_then(|()| group.answer(executor, output))
+        let (with_cas, exptime) = (stream.with_cas(), *exptime);
+        match exptime {
+            None => self.get_list(step.keys, with_cas, rest, executor, output)?,
+            Some(exptime) => {
+                if let Some(key) = touch(step.keys, exptime, with_cas, executor, output) {
+                    // The stream remembers only what kind of line it is.
+                    let stream = KeyStream::resume(with_cas);
+                    self.state = State::List { stream, exptime: Some(exptime) };
+                    return Err((offset_in(rest, key), Needs::Room));
+                }
             }
-        };
-        if let Err(Unanswered { key, .. }) = answered {
-            *stream = before;
-            return Err((offset_in(rest, key), Needs::Room));
         }
         match step.state {
             StreamState::More => Err((step.consumed, Needs::Input)),
@@ -179,6 +240,30 @@ impl Conversation {
                 self.state = State::Command;
                 self.refuse(refusal, step.consumed, output)
             }
+        }
+    }
+
+    /// Answers the keys of a list that is not all here.
+    fn get_list<'d>(
+        &mut self,
+        mut keys: impl Iterator<Item = Key<'d>>,
+        with_cas: bool,
+        rest: &'d [u8],
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Result<(), (usize, Needs)> {
+        let mut run = Run::new(rest);
+        loop {
+            run.clear();
+            while run.has_room()
+                && let Some(key) = keys.next()
+            {
+                run.ask(key.as_bytes(), Getter::Classic { with_cas, is_last: false });
+            }
+            if run.is_empty() {
+                return Ok(());
+            }
+            self.serve_run::<Lines<'_>>(&run, &mut 0, executor, output)?;
         }
     }
 
@@ -237,24 +322,10 @@ fn written<'d>(request: &Request<'d>) -> Option<(&'d [u8], usize)> {
     })
 }
 
-/// The request that begins here, if it writes.
+/// The request of a line as most clients write it, if it writes.
 #[inline(always)]
-fn parse_written<'d>(rest: &'d [u8], found: &mut Option<Written<'d, Request<'d>>>) {
-    // Mostly a get, in a load of gets and sets: it is parsed when its turn comes.
-    if rest.starts_with(b"g") {
-        return;
-    }
-    let Line::Complete(line) = split_line(rest) else { return };
-    *found = parse_plain(line).and_then(|request| Written::of(request, line));
-    if found.is_none() {
-        parse_unusual(line, found);
-    }
-}
-
-/// The same of a line that is not as most clients write it.
-#[inline(never)]
-fn parse_unusual<'d>(line: &'d [u8], found: &mut Option<Written<'d, Request<'d>>>) {
-    *found = parse(line).ok().and_then(|request| Written::of(request, line));
+fn plain<'d>(line: &'d [u8]) -> Option<Written<'d, Request<'d>>> {
+    parse_plain(line).and_then(|request| Written::of(request, line))
 }
 
 impl<'d> Written<'d, Request<'d>> {
@@ -266,39 +337,28 @@ impl<'d> Written<'d, Request<'d>> {
     }
 }
 
-/// Adds the keys of a list to a group.
-#[inline]
-fn gather<'d>(
-    group: &mut Group<'d, Getter>,
-    keys: impl Iterator<Item = Key<'d>>,
-    with_cas: bool,
-    executor: &mut Executor,
-    output: &mut Output,
-) -> Result<(), Unanswered<'d, Getter>> {
-    for key in keys {
-        group.add(key.as_bytes(), Getter { with_cas, is_last: false }, executor, output)?;
-    }
-    Ok(())
-}
-
 /// Answers the keys of a list and gives each item another expiry: one after the other, for the second of two equal keys
-/// is not there if its time has passed.
+/// is not there if its time has passed. The first that was not answered, for the output is full.
 fn touch<'d>(
     keys: impl Iterator<Item = Key<'d>>,
     exptime: i32,
     with_cas: bool,
     executor: &mut Executor,
     output: &mut Output,
-) -> Result<(), Unanswered<'d, Getter>> {
+) -> Option<&'d [u8]> {
     for key in keys {
-        let getter = Getter { with_cas, is_last: false };
         if output.is_full() {
-            return Err(Unanswered { key: key.as_bytes(), asker: getter });
+            return Some(key.as_bytes());
         }
         let expiry = executor.context().expiry(exptime);
-        executor.get_and_touch(&key, expiry, |hit, context| getter.answer(&key, hit, context, output));
+        executor.get_and_touch(&key, expiry, |hit, context| {
+            if let Some(hit) = hit {
+                write_value(hit, with_cas, context, output);
+                output.bytes().extend_from_slice(reply::CRLF);
+            }
+        });
     }
-    Ok(())
+    None
 }
 
 pub(super) fn answer_store(outcome: StoreOutcome, noreply: bool, output: &mut Output) {
@@ -320,6 +380,5 @@ fn write_value(hit: &Hit<'_>, with_cas: bool, context: Context<'_>, output: &mut
     let cas = with_cas.then(|| context.cas(hit));
     let value = hit.contiguous();
     reply::value_header(output.bytes(), hit.key(), hit.flags(), hit.value_len(), cas);
-    gets::write_value(value, hit, output);
-    output.bytes().extend_from_slice(reply::CRLF);
+    output.value_of(value, hit);
 }

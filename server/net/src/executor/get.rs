@@ -8,29 +8,37 @@ use super::observed::Met;
 use super::{Context, Executor};
 use crate::output::Output;
 
+/// Who asks for a key: how it is answered.
+pub(crate) trait Asker: Copy + Default {
+    /// Writes the answer to who has asked for this key.
+    fn answer(&self, key: &[u8], hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output);
+}
+
 impl Executor {
-    /// Looks up keys and answers each with what `answer` writes. Stops when the output is full, and says how many keys
-    /// were answered.
+    /// Looks up keys of a batch, from its key `first` on, and answers who asks for them. Stops when the output is
+    /// full, and says how many keys were answered.
     #[inline]
-    pub(crate) fn get(
+    pub(crate) fn get<A: Asker>(
         &mut self,
+        first: usize,
         keys: &[&[u8]],
-        mut answer: impl FnMut(usize, Option<&Hit<'_>>, Context<'_>, &mut Output),
+        askers: &[A],
         output: &mut Output,
     ) -> usize {
         if self.is_observed() {
-            return self.get_observed(keys, answer, output);
+            return self.get_observed(keys, askers, output);
         }
         let by_class = &*self.by_class;
         let context = Context(&self.shared);
-        let answered = self.session.pin().get_many(keys, |number, hit| {
+        let answered = self.session.pin().get_announced(first, keys, |number, hit| {
+            let (key, asker) = (keys[number], &askers[number]);
             match &hit {
                 Some(hit) => {
                     let class = hit.class();
-                    answer(number, Some(hit), context, output);
+                    asker.answer(key, Some(hit), context, output);
                     by_class.of(class).get_hits(1);
                 }
-                None => answer(number, None, context, output),
+                None => asker.answer(key, None, context, output),
             }
             if output.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
@@ -40,12 +48,7 @@ impl Executor {
 
     /// The same while somebody looks on: one key after the other, so that it can be told what became of each.
     #[cold]
-    fn get_observed(
-        &mut self,
-        keys: &[&[u8]],
-        mut answer: impl FnMut(usize, Option<&Hit<'_>>, Context<'_>, &mut Output),
-        output: &mut Output,
-    ) -> usize {
+    fn get_observed<A: Asker>(&mut self, keys: &[&[u8]], askers: &[A], output: &mut Output) -> usize {
         let mut answered = 0;
         while answered < keys.len() && !output.is_full() {
             let key = keys[answered];
@@ -53,7 +56,7 @@ impl Executor {
             let context = Context(&self.shared);
             let pinned = self.session.pin();
             let hit = pinned.get(key);
-            answer(answered, hit.as_ref(), context, output);
+            askers[answered].answer(key, hit.as_ref(), context, output);
             let met = hit.as_ref().map(Met::of);
             drop(pinned);
             if let Some(met) = met {

@@ -26,6 +26,7 @@ use protocol::{ErrorReply, Request, StatsTopic, reply};
 pub(crate) use arithmetic::{Counted, Counting as NumberChange};
 pub(crate) use context::Context;
 pub(crate) use flush::Flushed;
+pub(crate) use get::Asker;
 pub(crate) use invalidate::Invalidation;
 pub(crate) use remove::Removed;
 pub(crate) use store::{How, Reserved, StoreOutcome, Storing};
@@ -118,9 +119,9 @@ impl Executor {
         self.session.prefetch(keys);
     }
 
-    /// Begins a batch of writes of these keys.
-    pub(crate) fn begin_batch(&mut self, keys: &[&[u8]]) {
-        self.session.begin_batch(keys);
+    /// Begins a batch of gets and writes of these keys, so many of them writes.
+    pub(crate) fn begin_batch(&mut self, keys: &[&[u8]], writes: usize) {
+        self.session.begin_batch(keys, writes);
     }
 
     /// Ends it.

@@ -4,7 +4,7 @@
 //! are appended without growing the vector in between; numbers of more than two digits are formatted by `itoa`.
 
 use crate::key::MAX_KEY_LENGTH;
-use crate::number::append;
+use crate::number::{append, append_line};
 use std::fmt::Display;
 use std::io::Write;
 
@@ -31,27 +31,33 @@ pub const CRLF: &[u8] = b"\r\n";
 
 /// The line before a value's data: `VALUE <key> <flags> <length>`, and the CAS id for `gets` and `gats`. The data and
 /// [`CRLF`] are to follow.
-#[inline]
+#[inline(always)]
 pub fn value_header(out: &mut Vec<u8>, key: &[u8], flags: u32, length: usize, cas: Option<u64>) {
     const LONGEST: usize = b"VALUE ".len() + MAX_KEY_LENGTH + 3 * (1 + 20) + CRLF.len();
     out.reserve(LONGEST);
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key);
-    out.push(b' ');
-    append(out, flags.into());
-    out.push(b' ');
-    append(out, length as u64);
-    if let Some(cas) = cas {
+    if flags == 0 {
+        // As most have it.
+        out.extend_from_slice(b" 0 ");
+    } else {
         out.push(b' ');
-        append(out, cas);
+        append(out, flags.into());
+        out.push(b' ');
     }
-    out.extend_from_slice(CRLF);
+    match cas {
+        None => append_line(out, length as u64),
+        Some(cas) => {
+            append(out, length as u64);
+            out.push(b' ');
+            append_line(out, cas);
+        }
+    }
 }
 
 /// The reply to `incr` and `decr`: the number on a line.
 pub fn number(out: &mut Vec<u8>, number: u64) {
-    append(out, number);
-    out.extend_from_slice(CRLF);
+    append_line(out, number);
 }
 
 /// One statistic: `STAT <name> <value>`. After the last of them comes [`END`].

@@ -1,60 +1,22 @@
 //! Get, touch, get and touch, with and without keys, quiet or not.
 
 use cache::engine::Hit;
-use protocol::binary::{BinaryGet, BinaryRequest, Frame, Header, Status, parse, reply};
+use protocol::binary::{BinaryGet, Header, Status, reply};
 
-use crate::executor::{Context, Executor};
-use crate::gets::{self, Asker};
+use crate::executor::{Asker, Context, Executor};
 use crate::output::Output;
 
 /// Who asks for a key.
 #[derive(Clone, Copy, Default)]
-struct BinaryGetter<'d> {
-    request: Option<(Header, BinaryGet<'d>)>,
-    /// Where its frame begins.
-    at: usize,
-}
+pub(super) struct Getter<'d>(pub(super) Option<(Header, BinaryGet<'d>)>);
 
-impl Asker for BinaryGetter<'_> {
-    #[inline]
+impl Asker for Getter<'_> {
+    #[inline(always)]
     fn answer(&self, _: &[u8], hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output) {
-        if let Some((header, request)) = &self.request {
+        if let Some((header, request)) = &self.0 {
             write(header, request, true, hit, context, output);
         }
     }
-}
-
-/// Serves a get, whose frame has `length` bytes at the start of `rest`, and those that follow it at once. Says where
-/// the next frame begins.
-///
-/// # Errors
-/// Where the first frame begins that is not answered, for the output is full.
-pub(super) fn gather<'d>(
-    first: (Header, BinaryGet<'d>),
-    length: usize,
-    rest: &'d [u8],
-    turn: &mut usize,
-    executor: &mut Executor,
-    output: &mut Output,
-) -> Result<usize, usize> {
-    let next = |rest| match parse(rest) {
-        Frame::Request { header, request: BinaryRequest::Get(next), length } => {
-            Some(((header, next), length))
-        }
-        _ => None,
-    };
-    gets::serve(
-        (first, length),
-        rest,
-        turn,
-        executor,
-        output,
-        next,
-        |request, at, group, executor, output| {
-            group.add(request.1.key, BinaryGetter { request: Some(request), at }, executor, output)
-        },
-    )
-    .map_err(|unanswered| unanswered.asker.at)
 }
 
 /// Serves a touch, with or without its value.
@@ -72,6 +34,7 @@ pub(super) fn touch(
     });
 }
 
+/// Answers a get, or a touch.
 #[inline]
 fn write(
     header: &Header,
@@ -94,6 +57,6 @@ fn write(
     reply::begin(output.bytes(), header, Status::Success, &flags, lengths, cas);
     output.bytes().extend_from_slice(key.unwrap_or_default());
     if with_value {
-        gets::write_value(hit.contiguous(), hit, output);
+        output.value_of(hit.contiguous(), hit);
     }
 }

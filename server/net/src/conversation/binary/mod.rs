@@ -11,14 +11,61 @@ use protocol::binary::{BinaryRequest, Frame, HEADER_LENGTH, Header, Status, pars
 
 pub(super) use store::answer as answer_store;
 
-use super::writes::Written;
+use super::run::{Reader, Run, Written};
 use super::{Conversation, Needs, State, Step};
 use crate::executor::{Executor, Flushed};
 use crate::output::Output;
 use crate::version::VERSION;
 
+/// A request of a frame.
+type Framed<'d> = (Header, BinaryRequest<'d>);
+
+/// Reads frames of gets and of what writes.
+struct Frames;
+
+impl<'d> Reader<'d> for Frames {
+    type Asker = get::Getter<'d>;
+    type Write = Framed<'d>;
+
+    #[inline]
+    fn read(&mut self, run: &mut Run<'d, Self::Asker, Framed<'d>>, turn: &mut usize) {
+        while run.has_room() && *turn > 0 {
+            let Frame::Request { header, request, length } = parse(run.unread()) else { return };
+            if let BinaryRequest::Get(get) = request {
+                run.begin(length, get.key, get::Getter(Some((header, get))));
+            } else if !run.write(|place| {
+                *place = written(&request).map(|(key, value)| Written {
+                    request: (header, request),
+                    key,
+                    line: length,
+                    total: length + value,
+                });
+            }) {
+                return;
+            }
+            *turn -= 1;
+        }
+    }
+
+    #[inline]
+    fn write(
+        conversation: &mut Conversation,
+        request: &Framed<'d>,
+        length: usize,
+        rest: &[u8],
+        executor: &mut Executor,
+        output: &mut Output,
+    ) -> Step {
+        conversation.carry_out_frame(request, length, rest, executor, output)
+    }
+
+    fn goes_on(_: &Self::Asker) -> State {
+        unreachable!("a frame has one key")
+    }
+}
+
 impl Conversation {
-    /// Serves the frame at the start of `rest`, or, if it is a get, the run of gets that begins there.
+    /// Serves the frames at the start of `rest` that go together, or the one that does not.
     pub(super) fn frame(
         &mut self,
         rest: &[u8],
@@ -26,6 +73,9 @@ impl Conversation {
         executor: &mut Executor,
         output: &mut Output,
     ) -> Step {
+        if let Some(step) = self.run(Frames, rest, turn, executor, output) {
+            return step;
+        }
         let (header, request, length) = match parse(rest) {
             Frame::Incomplete(_) => return Err((0, Needs::Input)),
             Frame::Request { header, request, length } => (header, request, length),
@@ -43,18 +93,7 @@ impl Conversation {
             Frame::Foreign => return Err((0, Needs::Abort)),
         };
         *turn -= 1;
-        if let BinaryRequest::Get(request) = request {
-            return get::gather((header, request), length, rest, turn, executor, output)
-                .map_err(|unanswered| (unanswered, Needs::Room));
-        }
-        let request = (header, request);
-        match written(&request.1) {
-            None => self.carry_out_frame(&request, length, rest, executor, output),
-            Some((key, value)) => {
-                let first = Written { request, key, line: length, total: length + value };
-                self.writes(first, rest, turn, parse_written, Self::carry_out_frame, executor, output)
-            }
-        }
+        self.carry_out_frame(&(header, request), length, rest, executor, output)
     }
 
     /// Carries out the frame at the start of `rest`, of so many bytes but for a value.
@@ -111,15 +150,6 @@ fn written<'d>(request: &BinaryRequest<'d>) -> Option<(&'d [u8], usize)> {
         BinaryRequest::Arithmetic(arithmetic) => Some((arithmetic.key, 0)),
         BinaryRequest::Touch { get, .. } => Some((get.key, 0)),
         _ => None,
-    }
-}
-
-/// The frame that begins here, if it writes.
-#[inline(always)]
-fn parse_written<'d>(rest: &'d [u8], found: &mut Option<Written<'d, (Header, BinaryRequest<'d>)>>) {
-    let Frame::Request { header, request, length } = parse(rest) else { return };
-    if let Some((key, value)) = written(&request) {
-        *found = Some(Written { request: (header, request), key, line: length, total: length + value });
     }
 }
 

@@ -1,62 +1,29 @@
 //! `mg`.
 
 use cache::engine::{Expiry, Hit};
-use protocol::meta::{Flags, MetaGet, MetaKey, MetaLookups, reply};
+use protocol::meta::{Flags, MetaGet, MetaKey, reply};
 use protocol::reply::CRLF;
 
 use crate::executor::{Context, Executor};
-use crate::gets::{self, Asker};
 use crate::output::Output;
 
-/// Who asks for a key by `mg`.
-#[derive(Clone, Copy, Default)]
-struct MetaGetter<'d> {
-    flags: Flags<'d>,
-    /// Where its line begins.
-    at: usize,
-}
-
-impl Asker for MetaGetter<'_> {
-    #[inline]
-    fn answer(&self, key: &[u8], hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output) {
-        let request = MetaGet { key: MetaKey::from_plain(key), flags: self.flags };
-        match hit {
-            Some(hit) => {
-                // An expiry is no matter of those that are gathered.
-                let _ = write_hit(&request, hit, context, output);
-            }
-            None => request.write_miss(output.bytes()),
-        }
-    }
-}
-
-/// Serves an `mg` that is a lookup, whose line has `line` bytes at the start of `rest`, and those that follow it at
-/// once. Says where the next line begins.
-///
-/// # Errors
-/// Where the first line begins that is not answered, for the output is full.
-pub(super) fn gather<'d>(
-    request: MetaGet<'d>,
-    line: usize,
-    rest: &'d [u8],
-    turn: &mut usize,
-    executor: &mut Executor,
+/// Answers an `mg` that is a lookup.
+#[inline]
+pub(in crate::conversation) fn answer(
+    key: &[u8],
+    flags: Flags<'_>,
+    hit: Option<&Hit<'_>>,
+    context: Context<'_>,
     output: &mut Output,
-) -> Result<usize, usize> {
-    let mut lookups = MetaLookups::default();
-    gets::serve(
-        (request, line),
-        rest,
-        turn,
-        executor,
-        output,
-        |rest| lookups.next(rest),
-        |request, at, group, executor, output| {
-            let key = request.key.plain().unwrap_or_default();
-            group.add(key, MetaGetter { flags: request.flags, at }, executor, output)
-        },
-    )
-    .map_err(|unanswered| unanswered.asker.at)
+) {
+    let request = MetaGet { key: MetaKey::from_plain(key), flags };
+    match hit {
+        Some(hit) => {
+            // A lookup gives no expiry.
+            let _ = write_hit(&request, hit, context, output);
+        }
+        None => request.write_miss(output.bytes()),
+    }
 }
 
 /// Serves an `mg` of any kind.
@@ -135,7 +102,7 @@ fn write_hit(
     }
     out.extend_from_slice(CRLF);
     if with_value {
-        gets::write_value(value, hit, output);
+        output.value_of(value, hit);
         output.bytes().extend_from_slice(CRLF);
     }
     touched

@@ -6,32 +6,16 @@ mod delete;
 mod get;
 mod set;
 
-use protocol::meta::{MAX_DECODED_LENGTH, MetaGet, MetaKey, MetaRequest, reply};
+use protocol::meta::{MAX_DECODED_LENGTH, MetaKey, MetaRequest, reply};
 
+pub(super) use get::answer as answer_get;
 pub(super) use set::answer as answer_set;
 
-use super::{Conversation, Needs, Step};
+use super::{Conversation, Step};
 use crate::executor::Executor;
 use crate::output::Output;
 
 impl Conversation {
-    /// Serves a meta get, and if it changes nothing, those that follow it at once.
-    pub(super) fn meta_get<'d>(
-        &mut self,
-        request: &MetaGet<'d>,
-        line: usize,
-        rest: &'d [u8],
-        turn: &mut usize,
-        executor: &mut Executor,
-        output: &mut Output,
-    ) -> Step {
-        if !request.is_lookup() {
-            return self.meta(&MetaRequest::Get(*request), line, rest, executor, output);
-        }
-        get::gather(*request, line, rest, turn, executor, output)
-            .map_err(|unanswered| (unanswered, Needs::Room))
-    }
-
     /// Serves a meta command, whose line has `line` bytes at the start of `rest`.
     pub(super) fn meta<'d>(
         &mut self,
