@@ -4,6 +4,7 @@
 //! Run by `ci/safety`: `RUSTFLAGS="--cfg loom" cargo test -p lookaside-cuckoo --lib --release`.
 
 mod once;
+mod walks;
 
 use std::time::Duration;
 
