@@ -3,6 +3,7 @@
 //!
 //! Run by `ci/safety`: `RUSTFLAGS="--cfg loom" cargo test -p lookaside-cuckoo --lib --release`.
 
+mod marks;
 mod once;
 mod walks;
 
