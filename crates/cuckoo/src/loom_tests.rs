@@ -227,6 +227,32 @@ fn displacement_behind_the_reader_striped() {
     displacement_behind_the_reader::<Striped<1, 8>>();
 }
 
+/// The same out of a bucket that is marked already: then nothing but the count says that an entry has left.
+#[test]
+fn displacement_out_of_a_marked_bucket_behind_the_reader() {
+    type L = Inline<1>;
+    let bits = L::TAG_BITS;
+    let hashes = vec![
+        hash_for(4, bits, (2, 0), 0, 0),
+        hash_for(4, bits, (2, 2), 0, 0),
+        hash_for(4, bits, (0, 0), 0, 0),
+        hash_for(4, bits, (0, 1), 0, 0),
+    ];
+    check(2, move || {
+        let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
+        // Key 1 keeps bucket 2 until key 0 has settled in bucket 0, which key 3 marks: it goes to its other one.
+        for key in [1, 0, 3] {
+            world.insert(key).unwrap();
+        }
+        assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
+        let writer = beside(&world, |world| {
+            assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.displaced == 1))
+        });
+        assert_eq!(world.get(0), Some(location(0, 0)), "missed while it moved behind the reader's back");
+        writer.join().unwrap();
+    });
+}
+
 /// An entry moves to its other bucket and back, while a reader looks in both.
 #[test]
 fn there_and_back_against_lookup() {
