@@ -393,6 +393,32 @@ fn growth_against_insert_striped() {
     growth_against_insert::<Striped<1, 8>>();
 }
 
+/// A path begins in a bucket that is split before it is followed, and that nobody has locked then: it is given up.
+#[test]
+fn a_path_out_of_a_bucket_that_has_split_is_given_up() {
+    type L = Inline<1>;
+    let bits = L::TAG_BITS;
+    // Key 2 finds both buckets taken, of which key 0 can leave the first for bucket 2. When that is split, key 2 is of
+    // bucket 4.
+    let hashes = vec![
+        hash_for(4, bits, (0, 2), 0, 0),
+        hash_for(4, bits, (1, 1), 0, 0),
+        hash_for(4, bits, (0, 1), 1, 0),
+    ];
+    check(2, move || {
+        let world = Arc::new(World::<L>::new(4, grows_to(5, 0.95), hashes.clone()));
+        for key in [0, 1] {
+            world.insert(key).unwrap();
+        }
+        let splitter = beside(&world, |world| world.table.reserve(2, world.hasher()));
+        world.insert(2).unwrap();
+        splitter.join().unwrap();
+        for key in 0..3 {
+            assert_eq!((world.get(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
+    });
+}
+
 /// Three inserts by two threads, all of which would split: one splitter at a time.
 #[test]
 fn splitter_against_splitter() {
