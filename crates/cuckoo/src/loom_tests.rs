@@ -699,6 +699,35 @@ fn batch_against_displacement() {
     });
 }
 
+/// An entry moves behind the batch's back, from the bucket that it looks into second to the one that it has looked
+/// into: each way of looking takes notice, and looks again.
+#[test]
+fn a_batch_finds_what_moves_behind_its_back() {
+    type L = Inline<1>;
+    let hashes = [((2, 0), 0), ((2, 2), 0), ((0, 0), 0), ((3, 3), 0)]
+        .map(|(candidates, nth)| hash_for(4, L::TAG_BITS, candidates, 0, nth))
+        .to_vec();
+    for by_first_buckets in [false, true] {
+        let hashes = hashes.clone();
+        check(2, move || {
+            let world = Arc::new(World::<L>::of_a_map(4, Growth::Fixed, hashes.clone()));
+            // Key 1 keeps bucket 2 until key 0 has settled in bucket 0.
+            world.insert(1).unwrap();
+            world.insert(0).unwrap();
+            assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
+            let writer = beside(&world, |world| world.insert(2).unwrap());
+            let (asked, mut found) = ([world.hashes[0], world.hashes[3]], [None; 2]);
+            let eq = |i, at| holds(at, 3 * i);
+            match by_first_buckets {
+                true => world.table.find_group_first(&world.hasher(), &asked, eq, |i, at| found[i] = at),
+                false => world.table.find_many(world.hasher(), &asked, eq, &mut found),
+            }
+            assert_eq!(found, [Some(location(0, 0)), None]);
+            writer.join().unwrap();
+        });
+    }
+}
+
 /// Keys of one hash, whose two buckets have a slot each: the third goes to the stash. Whoever looks for it from when it
 /// is in finds it, and of two who put it in one does.
 #[test]
