@@ -64,3 +64,21 @@ fn merge_and_growth_against_walk() {
         assert_eq!((world.table.buckets(), world.count(0)), (3, 1));
     });
 }
+
+/// An entry leaves for where the walk has yet to come, and comes back to where it has been told.
+#[test]
+fn there_and_back_against_walk() {
+    let hashes = vec![hash(4, (0, 1), 0), hash(4, (0, 0), 0), hash(4, (1, 1), 0)];
+    check(1, move || {
+        let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
+        world.insert(0).unwrap();
+        let writer = beside(&world, |world| {
+            // Key 1 can only be in bucket 0, so key 0 goes to bucket 1; key 2 can only be there, so it comes back.
+            world.insert(1).unwrap();
+            assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
+            world.insert(2).unwrap();
+        });
+        assert_eq!(world.count(0), 1, "told twice, or not at all");
+        writer.join().unwrap();
+    });
+}
