@@ -290,8 +290,7 @@ impl<L: Layout> Table<L> {
         let locked = self.lock_candidates(hash, tag, None);
         let placement = self.place_locked(&locked, location, eq, entries, incumbent);
         if matches!(placement, Placement::NoSlot) {
-            let (first, second) = locked.candidates;
-            [first, second].into_iter().for_each(|bucket| self.version(bucket).mark_stashed());
+            self.version(locked.candidates.0).mark_stashed();
             entries.enters(location);
             stash.push(hash, location);
             return Placement::Placed;

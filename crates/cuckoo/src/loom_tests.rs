@@ -3,7 +3,9 @@
 //!
 //! Run by `ci/safety`: `RUSTFLAGS="--cfg loom" cargo test -p lookaside-cuckoo --lib --release`.
 
+mod marks;
 mod once;
+mod walks;
 
 use std::time::Duration;
 
@@ -230,6 +232,32 @@ fn displacement_behind_the_reader_striped() {
     displacement_behind_the_reader::<Striped<1, 8>>();
 }
 
+/// The same out of a bucket that is marked already: then nothing but the count says that an entry has left.
+#[test]
+fn displacement_out_of_a_marked_bucket_behind_the_reader() {
+    type L = Inline<1>;
+    let bits = L::TAG_BITS;
+    let hashes = vec![
+        hash_for(4, bits, (2, 0), 0, 0),
+        hash_for(4, bits, (2, 2), 0, 0),
+        hash_for(4, bits, (0, 0), 0, 0),
+        hash_for(4, bits, (0, 1), 0, 0),
+    ];
+    check(2, move || {
+        let world = Arc::new(World::<L>::new(4, Growth::Fixed, hashes.clone()));
+        // Key 1 keeps bucket 2 until key 0 has settled in bucket 0, which key 3 marks: it goes to its other one.
+        for key in [1, 0, 3] {
+            world.insert(key).unwrap();
+        }
+        assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
+        let writer = beside(&world, |world| {
+            assert!(matches!(world.insert(2), Ok(Insertion::Inserted(work)) if work.displaced == 1))
+        });
+        assert_eq!(world.get(0), Some(location(0, 0)), "missed while it moved behind the reader's back");
+        writer.join().unwrap();
+    });
+}
+
 /// An entry moves to its other bucket and back, while a reader looks in both.
 #[test]
 fn there_and_back_against_lookup() {
@@ -368,6 +396,32 @@ fn growth_against_insert_inline() {
 #[test]
 fn growth_against_insert_striped() {
     growth_against_insert::<Striped<1, 8>>();
+}
+
+/// A path begins in a bucket that is split before it is followed, and that nobody has locked then: it is given up.
+#[test]
+fn a_path_out_of_a_bucket_that_has_split_is_given_up() {
+    type L = Inline<1>;
+    let bits = L::TAG_BITS;
+    // Key 2 finds both buckets taken, of which key 0 can leave the first for bucket 2. When that is split, key 2 is of
+    // bucket 4.
+    let hashes = vec![
+        hash_for(4, bits, (0, 2), 0, 0),
+        hash_for(4, bits, (1, 1), 0, 0),
+        hash_for(4, bits, (0, 1), 1, 0),
+    ];
+    check(2, move || {
+        let world = Arc::new(World::<L>::new(4, grows_to(5, 0.95), hashes.clone()));
+        for key in [0, 1] {
+            world.insert(key).unwrap();
+        }
+        let splitter = beside(&world, |world| world.table.reserve(2, world.hasher()));
+        world.insert(2).unwrap();
+        splitter.join().unwrap();
+        for key in 0..3 {
+            assert_eq!((world.get(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
+    });
 }
 
 /// Three inserts by two threads, all of which would split: one splitter at a time.
@@ -648,6 +702,35 @@ fn batch_against_displacement() {
         assert_eq!(found, [Some(location(0, 0)), None]);
         writer.join().unwrap();
     });
+}
+
+/// An entry moves behind the batch's back, from the bucket that it looks into second to the one that it has looked
+/// into: each way of looking takes notice, and looks again.
+#[test]
+fn a_batch_finds_what_moves_behind_its_back() {
+    type L = Inline<1>;
+    let hashes = [((2, 0), 0), ((2, 2), 0), ((0, 0), 0), ((3, 3), 0)]
+        .map(|(candidates, nth)| hash_for(4, L::TAG_BITS, candidates, 0, nth))
+        .to_vec();
+    for by_first_buckets in [false, true] {
+        let hashes = hashes.clone();
+        check(2, move || {
+            let world = Arc::new(World::<L>::of_a_map(4, Growth::Fixed, hashes.clone()));
+            // Key 1 keeps bucket 2 until key 0 has settled in bucket 0.
+            world.insert(1).unwrap();
+            world.insert(0).unwrap();
+            assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
+            let writer = beside(&world, |world| world.insert(2).unwrap());
+            let (asked, mut found) = ([world.hashes[0], world.hashes[3]], [None; 2]);
+            let eq = |i, at| holds(at, 3 * i);
+            match by_first_buckets {
+                true => world.table.find_group_first(&world.hasher(), &asked, eq, |i, at| found[i] = at),
+                false => world.table.find_many(world.hasher(), &asked, eq, &mut found),
+            }
+            assert_eq!(found, [Some(location(0, 0)), None]);
+            writer.join().unwrap();
+        });
+    }
 }
 
 /// Keys of one hash, whose two buckets have a slot each: the third goes to the stash. Whoever looks for it from when it

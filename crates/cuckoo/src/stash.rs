@@ -5,22 +5,22 @@
 //! insert succeeds. So its table keeps such entries in a list (Kirsch, Mitzenmacher and Wieder, "More robust hashing:
 //! cuckoo hashing with a stash", ESA 2008, for the few that a table of fixed size leaves over).
 //!
-//! Nobody looks at the list but for keys of buckets that are *marked*, so one crowd slows its own neighbours down and
+//! Nobody looks at the list but for keys whose first bucket is *marked*, so one crowd slows its own neighbours down and
 //! nobody else:
 //!
 //! ```text
-//!   stash a key:    lock its buckets; look once more; mark both; push
-//!   find it:        a miss is not believed where there is a mark: lock its buckets; look in them, then in the list
+//!   stash a key:    lock its buckets; look once more; mark the first; push
+//!   find it:        a miss is not believed where the first has a mark: lock both; look in them, then in the list
 //!   remove it:      lock its buckets; not in them, and a mark: take it out of the list
 //!   split, merge:   the mark goes with the entries, before the geometry is published
 //! ```
 //!
 //! *Who reads, who writes.* A mark is a bit of its bucket's version word ([`crate::version`]): set under the lock, and
-//! read without one, by the first look at the version. Whoever saw the insert of a stashed key end sees its marks: they
-//! were set before, and are never taken back; and whoever looks in a bucket that was split since knows the geometry,
-//! behind whose publication the copy of the mark is. The list changes for a key under the locks of the key's buckets,
-//! so whoever holds these reads it in peace. An entry never moves between a bucket and the list. So a miss needs no
-//! other second look than it has.
+//! read without one, by the first look at the version. Whoever saw the insert of a stashed key end, or has come by it
+//! in a walk, sees its mark: that was set before, and is never taken back; and whoever looks in a bucket that was split
+//! since knows the geometry, behind whose publication the copy of the mark is. The list changes for a key under the
+//! locks of the key's buckets, so whoever holds these reads it in peace. An entry never moves between a bucket and the
+//! list. So a miss needs no other second look than it has.
 //!
 //! *No code of an owner* runs under the list's mutex: the locations of a hash are copied out first.
 //!

@@ -4,9 +4,8 @@
 //!
 //! A version word guards one bucket ([`crate::layout::Inline`]) or all buckets with the same low bits
 //! ([`crate::layout::Striped`]). Its lowest bit is a lock among writers. Two bits are *marks*, set under the lock and
-//! never taken back: keys of the bucket may be in the [stash](crate::stash); keys whose first bucket this is may be
-//! elsewhere ([`crate::first`]). The rest counts the entries that have been *displaced* from a guarded bucket to their
-//! other one.
+//! never taken back: keys whose first bucket this is may be in the [stash](crate::stash), or else elsewhere than here
+//! ([`crate::first`]). The rest counts the entries that have been *displaced* from a guarded bucket to their other one.
 //!
 //! ```text
 //!   31                          3  2  1  0
@@ -114,10 +113,11 @@ impl Version {
         Snapshot(self.0.load(Ordering::Acquire))
     }
 
-    /// For readers, after the slots: whether nothing has left one of the two since, and no key of them is in the stash.
+    /// For readers, after the slots: whether nothing has left one of the two since, and no key whose first bucket the
+    /// first of them is is in the stash.
     #[inline(always)]
     pub(crate) fn are_still(words: (&Version, &Version), snapshots: (Snapshot, Snapshot)) -> bool {
-        let stashed = (snapshots.0.0 | snapshots.1.0) & Version::STASHED;
+        let stashed = snapshots.0.0 & Version::STASHED;
         // In one comparison: the lock is the lowest bit, and the only one that may have changed.
         words.0.since(snapshots.0) | words.1.since(snapshots.1) | stashed <= Version::LOCKED
     }
@@ -135,7 +135,7 @@ impl Version {
         self.0.load(Ordering::Acquire) ^ snapshot.0
     }
 
-    /// Whether keys of a guarded bucket may be in the stash.
+    /// Whether keys whose first bucket this is may be in the stash.
     pub(crate) fn has_stashed(&self) -> bool {
         // Relaxed: what is behind a mark is read under the bucket's lock, and whoever saw a key inserted sees it.
         self.0.load(Ordering::Relaxed) & Version::STASHED != 0
@@ -148,7 +148,7 @@ impl Version {
         self.0.load(Ordering::Relaxed) & Version::ELSEWHERE != 0
     }
 
-    /// Says, while locked, that a key goes to the stash.
+    /// Says, while locked, that a key whose first bucket this is goes to the stash.
     pub(crate) fn mark_stashed(&self) {
         self.mark(Version::STASHED | Version::ELSEWHERE);
     }

@@ -370,6 +370,27 @@ fn two_who_admit_the_same_put_it_in_once() {
     });
 }
 
+/// Also where their tickets have the same number, which each puts back.
+#[test]
+fn of_two_who_admit_each_is_alone() {
+    check(3, || {
+        let world = World::new(slb());
+        let alone = Arc::new(Entry::default());
+        let admit = |world: &World, alone: &Entry| {
+            let ticket = world.stripes.ticket(HASH);
+            u64::from(world.stripes.with_ticket(&ticket, &mut || alone.write(alone.read() + 1)).is_some())
+        };
+        let other = thread::spawn({
+            let (world, alone) = (world.clone(), alone.clone());
+            move || admit(&world, &alone)
+        });
+        let admitted = admit(&world, &alone);
+        let both = admitted + other.join().unwrap();
+        assert!(both > 0);
+        assert_eq!(alone.read(), both);
+    });
+}
+
 #[test]
 fn two_who_admit_against_one_who_writes() {
     check(2, || {

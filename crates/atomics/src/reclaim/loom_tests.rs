@@ -137,3 +137,27 @@ fn who_collects_meanwhile_frees_nothing_that_a_reader_has_found() {
         reader.join().unwrap();
     });
 }
+
+/// One who collects takes what another has retired meanwhile: the epoch that is its stamp ends behind that.
+#[test]
+fn what_is_taken_has_the_stamp_of_an_epoch_that_ends_later() {
+    check(2, || {
+        let world = World::new(Kind::Fences);
+        let writer = {
+            let world = world.clone();
+            thread::spawn(move || world.exchange(0, NOTHING))
+        };
+        let reader = {
+            let world = world.clone();
+            thread::spawn(move || {
+                let guard = world.collector.pin();
+                world.look(&guard);
+                // So the writer has a record of its own, and is not told by this one's that the look is over.
+                writer.join().unwrap();
+                drop(guard);
+            })
+        };
+        world.collector.collect();
+        reader.join().unwrap();
+    });
+}
