@@ -12,8 +12,8 @@
 //! are made with room for it, filled by one thread, and asked in turn, run by run, for fresh keys behind a warm-up.
 //! Before that, each is filled from empty, in the same turn, and the longest of all inserts is noted: that is what
 //! growth costs who waits for it. Beside it stands a control: how long the machine takes, at the longest, to give a
-//! page of as much fresh memory at its first touch. What the thread waits for a core is in neither. A map that grows takes such pages, whatever it does itself, and on
-//! some machines one huge page takes milliseconds.
+//! page of as much fresh memory at its first touch. What the thread waits for a core is in neither. A map that grows
+//! takes such pages, whatever it does itself, and on some machines one huge page takes milliseconds.
 
 use std::hash::{BuildHasher, Hash};
 use std::time::{Duration, Instant};
