@@ -4,3 +4,4 @@ mod bounds;
 mod map;
 mod model;
 mod regressions;
+mod users_code;

@@ -42,6 +42,7 @@
 #![allow(unsafe_code)]
 
 mod compound;
+mod pin_each;
 mod words;
 
 use std::borrow::Borrow;

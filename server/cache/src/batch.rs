@@ -17,8 +17,9 @@
 //!
 //! What waits here is stamped later than it left the index, which is safe: a stamp may be too late, never too early.
 //!
-//! What a lookup behind a write of the batch was seen to be is not an answer, not even that of another key: between the
-//! two another connection may have written both. It is looked at again, in a line that is there.
+//! What was seen of a key is no answer any more behind a write of the batch, not even behind that of another key: other
+//! connections may have written both keys since, in the other order. The key is looked at again, in a line that is
+//! there.
 
 #![allow(unsafe_code)]
 

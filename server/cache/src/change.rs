@@ -265,7 +265,8 @@ impl<P: Policy> Pinned<'_, P> {
         if let (Change::Leave(_), Some(hit)) = (&change, &now)
             && hit.is_leaving()
         {
-            // Its number may have been compared, and it has none.
+            // Its number may have been compared, and it has none: it is evicted, or replaced, and which of the two is
+            // known when its bucket is not locked any more.
             yield_now();
             return Progress::Again;
         }

@@ -1,4 +1,4 @@
-//! What a session keeps while a batch of writes is open: see [`crate::batch`].
+//! What a session keeps while a batch is open: see [`crate::batch`].
 
 use std::cell::{Cell, RefCell};
 
@@ -24,7 +24,7 @@ impl Default for Announced {
     }
 }
 
-/// A session's batch of writes.
+/// A session's batch of lookups and writes.
 #[derive(Default)]
 pub(crate) struct OpenBatch {
     pub(crate) is_open: Cell<bool>,

@@ -3,7 +3,7 @@
 use loom::sync::Arc;
 use loom::thread;
 
-use super::{World, beside, check, grows_to, hash_for, holds, location};
+use super::{World, beside, check, check_for, grows_to, hash_for, holds, location, seconds_of_a_large_model};
 use crate::layout::{Inline, Layout};
 use crate::{Growth, Insertion};
 
@@ -161,5 +161,136 @@ fn a_key_that_goes_elsewhere_is_not_inserted_at_home_as_well() {
         assert!(inserted ^ other.join().unwrap(), "both, or neither");
         assert_eq!(world.count(0), 1);
         assert!(world.table.iter().all(|at| holds(at, 0)));
+    });
+}
+
+/// Keys of one hash, whose two buckets have a slot each: the third goes to the stash. Whoever looks for it from when it
+/// is in finds it, and of two who put it in one does.
+#[test]
+fn a_stashed_key_is_put_in_once_and_found() {
+    let hashes = vec![hash_for(2, L::TAG_BITS, (0, 1), 0, 0); 3];
+    check_for(Some(seconds_of_a_large_model()), 3, move || {
+        let world = Arc::new(World::<L>::stashing(2, Growth::Fixed, hashes.clone()));
+        for key in [0, 1] {
+            world.insert(key).unwrap();
+        }
+        let other = beside(&world, |world| {
+            let inserted = matches!(world.insert_at(2, location(2, 1)), Ok(Insertion::Inserted(_)));
+            assert!(world.get(2).is_some(), "it is in, by this thread or by the other one");
+            inserted
+        });
+        let inserted = matches!(world.insert_at(2, location(2, 0)), Ok(Insertion::Inserted(_)));
+        let (found, others) = (world.get(2), other.join().unwrap());
+        assert!(inserted ^ others, "both, or neither");
+        assert_eq!(found, Some(location(2, others.into())));
+        assert_eq!((world.count(0), world.count(1), world.count(2)), (1, 1, 1));
+        assert!(world.table.remove_exact(world.hashes[2], location(2, others.into())));
+        assert_eq!((world.get(2), world.table.len()), (None, 2));
+    });
+}
+
+/// The mark of a bucket goes with its entries when it splits: a stashed key is found before, meanwhile and after.
+#[test]
+fn a_stashed_key_is_found_while_its_bucket_splits() {
+    // Of one hash, whose first bucket is 0, and 4 once that has been split.
+    let hashes = vec![hash_for(4, L::TAG_BITS, (0, 1), 1, 0); 3];
+    check_for(Some(seconds_of_a_large_model()), 3, move || {
+        let world = Arc::new(World::<L>::stashing(4, grows_to(5, 0.95), hashes.clone()));
+        for key in 0..3 {
+            world.insert(key).unwrap();
+        }
+        assert_eq!(world.table.buckets(), 4);
+        let writer = beside(&world, |world| world.table.reserve(3, world.hasher()));
+        assert_eq!(world.get(2), Some(location(2, 0)), "missed while its bucket may be splitting");
+        writer.join().unwrap();
+        assert_eq!(world.table.buckets(), 5);
+        for key in 0..3 {
+            assert_eq!((world.get(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
+    });
+}
+
+/// Who looks in a key's first bucket only finds it while it is displaced to the other one, and afterwards.
+#[test]
+fn a_key_is_found_by_its_first_bucket_while_it_is_displaced() {
+    let hashes = vec![hash_for(4, L::TAG_BITS, (0, 2), 0, 0), hash_for(4, L::TAG_BITS, (0, 0), 0, 0)];
+    check(3, move || {
+        let world = Arc::new(World::<L>::of_a_map(4, Growth::Fixed, hashes.clone()));
+        world.insert(0).unwrap();
+        let writer = beside(&world, |world| {
+            assert!(matches!(world.insert(1), Ok(Insertion::Inserted(work)) if work.displaced == 1))
+        });
+        assert_eq!(world.get_first(0), Some(location(0, 0)), "missed while it moves");
+        writer.join().unwrap();
+        for key in 0..2 {
+            assert_eq!((world.get_first(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
+    });
+}
+
+/// So does a map's batch.
+#[test]
+fn a_batch_finds_by_first_buckets_what_is_displaced() {
+    let hashes = [((0, 2), 0), ((0, 0), 0), ((3, 3), 0)]
+        .map(|(candidates, nth)| hash_for(4, L::TAG_BITS, candidates, 0, nth))
+        .to_vec();
+    check(3, move || {
+        let world = Arc::new(World::<L>::of_a_map(4, Growth::Fixed, hashes.clone()));
+        world.insert(0).unwrap();
+        let writer = beside(&world, |world| world.insert(1).unwrap());
+        let mut found = [None; 2];
+        let hashes = [world.hashes[0], world.hashes[2]];
+        let eq = |i, at| holds(at, 2 * i);
+        world.table.find_group_first(&world.hasher(), &hashes, eq, |i, at| found[i] = at);
+        assert_eq!(found, [Some(location(0, 0)), None]);
+        writer.join().unwrap();
+    });
+}
+
+/// A key that went to its other bucket is found by its first one while that splits: the mark is handed on.
+#[test]
+fn a_key_elsewhere_is_found_while_its_first_bucket_splits() {
+    // The first bucket is 0, and 4 once that has been split; the second key finds it taken.
+    let hashes = vec![hash_for(4, L::TAG_BITS, (0, 0), 0, 0), hash_for(4, L::TAG_BITS, (0, 1), 1, 0)];
+    check(3, move || {
+        let world = Arc::new(World::<L>::of_a_map(4, grows_to(5, 0.95), hashes.clone()));
+        world.insert(0).unwrap();
+        world.insert(1).unwrap();
+        assert_eq!(world.table.buckets(), 4);
+        let writer = beside(&world, |world| world.table.reserve(3, world.hasher()));
+        assert_eq!(world.get_first(1), Some(location(1, 0)), "missed while its bucket may be splitting");
+        writer.join().unwrap();
+        assert_eq!(world.table.buckets(), 5);
+        for key in 0..2 {
+            assert_eq!((world.get_first(key), world.count(key)), (Some(location(key, 0)), 1));
+        }
+    });
+}
+
+/// Of two who insert a key, one by its first bucket's lock alone and the other, because that bucket was full when he
+/// looked, by both, one succeeds; and what one has seen the other one sees.
+#[test]
+fn a_key_is_inserted_once_by_one_lock_or_by_two() {
+    let hashes = vec![hash_for(4, L::TAG_BITS, (0, 2), 0, 0), hash_for(4, L::TAG_BITS, (0, 0), 0, 0)];
+    check_for(Some(seconds_of_a_large_model()), 3, move || {
+        let world = Arc::new(World::<L>::of_a_map(4, Growth::Fixed, hashes.clone()));
+        world.insert(1).unwrap();
+        let other = beside(&world, |world| {
+            let inserted = matches!(world.insert_at(0, location(0, 1)), Ok(Insertion::Inserted(_)));
+            assert!(world.get_first(0).is_some(), "it is in, by this thread or by the other one");
+            inserted
+        });
+        assert!(world.table.remove_exact(world.hashes[1], location(1, 0)));
+        let inserted = matches!(world.insert_at(0, location(0, 0)), Ok(Insertion::Inserted(_)));
+        let (found, others) = (world.get_first(0), other.join().unwrap());
+        assert!(inserted ^ others, "both, or neither");
+        assert_eq!((found, world.count(0)), (Some(location(0, others.into())), 1));
+        assert!(world.table.replace(
+            world.hashes[0],
+            location(0, others.into()),
+            location(0, inserted.into())
+        ));
+        assert!(world.table.remove_exact(world.hashes[0], location(0, inserted.into())));
+        assert_eq!((world.get_first(0), world.table.len()), (None, 0));
     });
 }
