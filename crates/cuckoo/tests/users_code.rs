@@ -1,4 +1,4 @@
-//! What the code of a map's user does while the map runs it: comparisons and hashes that lie, panic and use the map, and
+//! What the code of a map's user does while the map runs it: comparisons and hashes that lie, panic and use the map;
 //! closures and destructors that do.
 
 use std::hash::{Hash, Hasher};
