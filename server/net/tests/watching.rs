@@ -210,21 +210,27 @@ fn a_watcher_that_does_not_read() {
     assert!(quick.line().contains("key=a"));
     let stats = client.stats("");
     assert!(stats["log_watcher_sent"].parse::<u64>().expect("a number") > 1000);
-    // When it reads at last, it is told how many lines are missing.
+    // When it reads at last, it is told how many lines are missing, in one line or in several: the kernel takes more of
+    // its buffer now and then, and there is room for some lines before it is full again.
     let mut watcher = Watcher { client: slow, received: Vec::new() };
-    let mut lines = 0u64;
-    let skipped = loop {
+    let (mut lines, mut skipped) = (0u64, 0u64);
+    while skipped <= 1000 {
         let line = watcher.line();
-        if let Some(count) = line.strip_prefix("skipped=") {
-            break count.parse::<u64>().expect("a number");
+        match line.strip_prefix("skipped=") {
+            Some(count) => skipped += count.parse::<u64>().expect("a number"),
+            None => {
+                assert!(line.contains(&key), "{line}");
+                lines += 1;
+            }
         }
-        assert!(line.contains(&key), "{line}");
-        lines += 1;
-        if lines.is_multiple_of(100) {
+        // What is missing is told before the next line that there is room for.
+        if lines.is_multiple_of(10) {
             client.ask(format!("get {key}\r\n").as_bytes(), b"END\r\n");
         }
-    };
-    assert!(skipped >= 1000 && lines >= 1000, "{skipped} after {lines}");
+    }
+    assert!(lines >= 1000, "{skipped} after {lines}");
+    let told = client.stat("log_watcher_skipped");
+    assert!(skipped <= told, "{skipped} of {told}");
     server.stop().expect("no thread has failed");
 }
 
