@@ -33,7 +33,7 @@ use crate::guest::{Guest, Inbox, LOOK_FOR_SILENT, WAKER};
 use crate::metrics::Metrics;
 use crate::shared::Shared;
 use crate::tuning::ITEMS_BETWEEN_RESTS;
-use crate::watch::{Ending, Entries, Log, Seat, What};
+use crate::watch::{Ending, Log, Seat, What};
 
 /// How long the logs are left alone while events come, and while none do.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
@@ -90,7 +90,6 @@ pub(crate) struct Aside {
     session: Session,
     metrics: Counting<Metrics>,
     log: Log,
-    scratch: Entries,
 }
 
 impl Aside {
@@ -109,7 +108,6 @@ impl Aside {
             guests,
             homes,
             patrons: Slab::new(),
-            scratch: Entries::default(),
         }
     }
 
@@ -133,7 +131,7 @@ impl Aside {
             let watched = self.patrons.iter().any(|(_, patron)| matches!(patron.errand, Serving::Watch(_)));
             timeout = None;
             if watched || self.shared.watch.observers().log() {
-                let events = self.shared.watch.tell(&mut self.scratch);
+                let events = self.shared.watch.tell();
                 pause = if events > 0 { SHORTEST_PAUSE } else { (pause * 2).min(LONGEST_PAUSE) };
                 timeout = Some(pause);
             }

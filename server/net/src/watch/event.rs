@@ -9,14 +9,14 @@ use protocol::Streams;
 
 use crate::connections::Place;
 
-/// What has happened, when, and the how manieth event it was.
+/// What has happened, when, to which key, and the how manieth event it was.
 #[derive(Debug)]
 pub(crate) struct Event {
     /// Unix time.
     pub(super) at: Duration,
     pub(super) number: u64,
     pub(super) what: What,
-    pub(super) key_len: usize,
+    pub(super) key: Box<[u8]>,
 }
 
 /// What has happened. Classes are numbered from 1 on, as statistics show them; 0 is none.
@@ -106,11 +106,11 @@ impl What {
 
 impl Event {
     /// The line that is told of it, with its line feed.
-    pub(super) fn write_line(&self, key: &[u8], line: &mut String) {
+    pub(super) fn write_line(&self, line: &mut String) {
         // memcached writes the microseconds without leading zeros; nobody could read them as a part of a second so.
         let _ = write!(line, "ts={}.{:06} gid={} ", self.at.as_secs(), self.at.subsec_micros(), self.number);
-        let text = Printable(key);
-        let key = UriEncoded(key);
+        let text = Printable(&self.key);
+        let key = UriEncoded(&self.key);
         let _ = match &self.what {
             What::Fetched { status, class, size, descriptor } => writeln!(
                 line,
@@ -171,8 +171,8 @@ impl Event {
 
     /// The line of the server's own log, without a line feed, as memcached writes it with `-vv`; with `all` as with
     /// `-vvv`. Nothing for what is not logged.
-    pub(super) fn write_log(&self, key: &[u8], all: bool, line: &mut String) {
-        let text = Printable(key);
+    pub(super) fn write_log(&self, all: bool, line: &mut String) {
+        let text = Printable(&self.key);
         let _ = match &self.what {
             What::Asked { descriptor } => write!(line, "<{descriptor} {text}"),
             What::Answered { descriptor } => write!(line, ">{descriptor} {text}"),
@@ -243,7 +243,7 @@ mod tests {
     fn line(what: What, key: &[u8]) -> String {
         let mut line = String::new();
         let at = Duration::new(1_795_846_593, 41_577_000);
-        Event { at, number: 13, what, key_len: key.len() }.write_line(key, &mut line);
+        Event { at, number: 13, what, key: key.into() }.write_line(&mut line);
         line.strip_prefix("ts=1795846593.041577 gid=13 type=").expect("the same of all").to_owned()
     }
 

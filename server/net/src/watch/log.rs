@@ -1,96 +1,140 @@
-//! One thread's log of events, until the thread beside the workers takes it.
+//! One thread's log of events, until the thread beside the workers takes them.
 //!
-//! The lock is held for a copy of some bytes by the one and for a swap of two buffers by the other. A thread that finds
-//! it held drops its event rather than wait: who holds it may have lost its core.
+//! A queue without a lock, and a count of the bytes in it, which bounds it. Nobody waits for anybody: who takes events
+//! may lose its core in the midst of it, and does, for it gives way to the workers; those go on adding meanwhile.
+//!
+//! Rejected: *two buffers that are swapped under a lock*, whose writers dropped their event where they found it held.
+//! A taker that lost its core with the lock in its hand had all events dropped that came until it was back.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use parking_lot::{Mutex, MutexGuard};
+use crossbeam_channel::{Receiver, Sender, unbounded};
 
 use super::event::{Event, What};
 
 /// Bytes that a log may take: `worker_logbuf_size`.
 pub(crate) const LOG_BYTES: usize = 64 << 10;
 
-/// Events, and their keys one behind the other.
+/// What has become of the events of all logs. Relaxed, all of it: numbers and counts that order nothing.
 #[derive(Default)]
-pub(crate) struct Entries {
-    events: Vec<Event>,
-    keys: Vec<u8>,
+pub(super) struct Counts {
+    /// The number of the last event.
+    pub(super) number: AtomicU64,
+    pub(super) written: AtomicU64,
+    pub(super) dropped: AtomicU64,
 }
 
-impl Entries {
-    /// How many there are.
-    pub(crate) fn len(&self) -> usize {
-        self.events.len()
-    }
-
-    fn bytes(&self) -> usize {
-        self.events.len() * size_of::<Event>() + self.keys.len()
-    }
-
-    /// Shows each event with its key, in order, and forgets all.
-    pub(super) fn drain(&mut self, mut see: impl FnMut(&Event, &[u8])) {
-        let mut keys = self.keys.as_slice();
-        for event in &self.events {
-            let (key, rest) = keys.split_at(event.key_len);
-            keys = rest;
-            see(event, key);
-        }
-        self.events.clear();
-        self.keys.clear();
-    }
-}
-
-/// One thread's log.
+/// One thread's log, or that of several who seldom have anything to tell.
 pub(crate) struct Log {
-    entries: Arc<Mutex<Entries>>,
-    number: Arc<AtomicU64>,
-    written: Arc<AtomicU64>,
-    dropped: Arc<AtomicU64>,
+    events: Sender<Event>,
+    bytes: Arc<AtomicUsize>,
+    counts: Arc<Counts>,
+}
+
+/// Where the events of a log are taken.
+pub(super) struct LogReader {
+    events: Receiver<Event>,
+    bytes: Arc<AtomicUsize>,
+}
+
+/// A log, and its other end.
+pub(super) fn log(counts: Arc<Counts>) -> (Log, LogReader) {
+    let (sender, receiver) = unbounded();
+    let bytes = Arc::<AtomicUsize>::default();
+    (Log { events: sender, bytes: bytes.clone(), counts }, LogReader { events: receiver, bytes })
+}
+
+/// What a log counts for an event.
+fn bytes_of(key: &[u8]) -> usize {
+    size_of::<Event>() + key.len()
 }
 
 impl Log {
-    pub(super) fn new(
-        entries: Arc<Mutex<Entries>>,
-        number: Arc<AtomicU64>,
-        written: Arc<AtomicU64>,
-        dropped: Arc<AtomicU64>,
-    ) -> Self {
-        Log { entries, number, written, dropped }
-    }
-
     /// Notes an event, or drops it if there is no room.
     #[cold]
     pub(crate) fn write(&self, what: What, key: &[u8]) {
-        Log::write_to_any(std::slice::from_ref(self), what, key);
-    }
-
-    /// Notes an event in the first of these logs that has room and that nobody holds at the moment.
-    pub(super) fn write_to_any(logs: &[Log], what: What, key: &[u8]) {
-        if let Some((log, entries)) = logs.iter().find_map(|log| Some((log, log.room_for(key)?))) {
-            log.append(entries, what, key);
-        } else if let Some(log) = logs.first() {
-            // Relaxed, as all of these: numbers and counts that order nothing.
-            log.dropped.fetch_add(1, Ordering::Relaxed);
+        let bytes = bytes_of(key);
+        // Relaxed: a bound, beyond which no two threads rely on each other. Room is taken before it is used, so that
+        // threads who share a log never use the same.
+        let has_room = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= LOG_BYTES;
+        let event = Event {
+            at: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO),
+            number: if has_room { self.counts.number.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 },
+            what,
+            key: key.into(),
+        };
+        // Nobody takes what is told after the server has gone.
+        if has_room && self.events.send(event).is_ok() {
+            self.counts.written.fetch_add(1, Ordering::Relaxed);
+        } else {
+            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+            self.counts.dropped.fetch_add(1, Ordering::Relaxed);
         }
     }
+}
 
-    fn room_for(&self, key: &[u8]) -> Option<MutexGuard<'_, Entries>> {
-        let has_room = |entries: &Entries| entries.bytes() + size_of::<Event>() + key.len() <= LOG_BYTES;
-        self.entries.try_lock().filter(|entries| has_room(entries))
+impl LogReader {
+    /// Shows each event that is here now, in order; how many there were.
+    pub(super) fn take(&self, mut see: impl FnMut(&Event)) -> usize {
+        // Not those that come meanwhile: other logs have waited longer.
+        let mut taken = 0;
+        for event in self.events.try_iter().take(self.events.len()) {
+            see(&event);
+            self.bytes.fetch_sub(bytes_of(&event.key), Ordering::Relaxed);
+            taken += 1;
+        }
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::super::event::{Command, What};
+    use super::*;
+
+    fn deleted() -> What {
+        What::Deleted { command: Command::Delete, class: 1, size: 1 }
     }
 
-    fn append(&self, mut entries: MutexGuard<'_, Entries>, what: What, key: &[u8]) {
-        entries.events.push(Event {
-            at: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO),
-            number: self.number.fetch_add(1, Ordering::Relaxed) + 1,
-            what,
-            key_len: key.len(),
+    /// However the thread that takes events and the one that writes them meet.
+    #[test]
+    fn nothing_is_dropped_while_there_is_room() {
+        let counts = Arc::<Counts>::default();
+        let (log, logged) = log(counts.clone());
+        let (seen, done) = (AtomicU64::new(0), AtomicBool::new(false));
+        let count = 100_000;
+        std::thread::scope(|scope| {
+            let taker = scope.spawn(|| {
+                while !done.load(Ordering::Acquire) || !logged.events.is_empty() {
+                    logged.take(|event| {
+                        // In order, and none is missing.
+                        assert_eq!(event.number, seen.fetch_add(1, Ordering::Relaxed) + 1);
+                    });
+                }
+            });
+            for number in 0..count {
+                while number - seen.load(Ordering::Relaxed) > 100 {
+                    assert!(!taker.is_finished(), "it has failed");
+                }
+                log.write(deleted(), b"key");
+            }
+            // Release, to the loop above: what was written before is in the queue.
+            done.store(true, Ordering::Release);
         });
-        entries.keys.extend_from_slice(key);
-        self.written.fetch_add(1, Ordering::Relaxed);
+        assert_eq!(seen.into_inner(), count);
+        assert_eq!((counts.dropped.load(Ordering::Relaxed), log.bytes.load(Ordering::Relaxed)), (0, 0));
+    }
+
+    #[test]
+    fn what_is_written_when_nobody_can_take_it_is_dropped() {
+        let counts = Arc::<Counts>::default();
+        let (log, logged) = log(counts.clone());
+        drop(logged);
+        log.write(deleted(), b"key");
+        assert_eq!((counts.dropped.load(Ordering::Relaxed), log.bytes.load(Ordering::Relaxed)), (1, 0));
     }
 }

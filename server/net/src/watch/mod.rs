@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A request pays for it only while somebody watches: then it appends an event to its worker's own [`Log`], which has
-//! room for [`LOG_BYTES`]. The thread beside the workers ([`crate::aside`]) takes all events of a log at once, makes
-//! lines of them and sends them. Nobody waits for anybody: an event for which a log has no room is dropped and counted,
+//! room for [`LOG_BYTES`]. The thread beside the workers ([`crate::aside`]) takes the events of each log in turn,
+//! makes lines of them and sends them. Nobody waits for anybody: an event for which a log has no room is dropped and counted,
 //! a line for which a watcher's buffer has none is skipped, counted, and the watcher is told how many were when there
 //! is room again. The lines of one thread come in order; those of several can be put in order by their `gid`.
 //!
@@ -26,7 +26,8 @@ use parking_lot::Mutex;
 
 use event::Event;
 pub(crate) use event::{Command, Ending, Fetched, StoredAs, UriEncoded, What};
-pub(crate) use log::{Entries, LOG_BYTES, Log};
+use log::{Counts, LogReader};
+pub(crate) use log::{LOG_BYTES, Log};
 use protocol::Streams;
 use tracing::debug;
 pub(crate) use watcher::{WATCHER_BYTES, Watcher};
@@ -110,13 +111,10 @@ pub(crate) struct Logged {
 pub(crate) struct Watch {
     observers: AtomicU32,
     watchers: Mutex<Vec<Arc<Mutex<Watcher>>>>,
-    /// The number of the last event.
-    number: Arc<AtomicU64>,
-    logs: Mutex<Vec<Arc<Mutex<Entries>>>>,
-    dropped: Arc<AtomicU64>,
-    /// Of those, what the server's own log has told.
+    logs: Mutex<Vec<LogReader>>,
+    counts: Arc<Counts>,
+    /// Of the events that were dropped, those of which the server's own log has told.
     told_dropped: AtomicU64,
-    written: Arc<AtomicU64>,
     skipped: AtomicU64,
     sent: AtomicU64,
     /// Switches the cache's telling of evictions.
@@ -140,15 +138,15 @@ impl Drop for Seat {
 impl Watch {
     /// A log for one thread.
     pub(crate) fn join(&self) -> Log {
-        let entries = Arc::<Mutex<Entries>>::default();
-        self.logs.lock().push(entries.clone());
-        Log::new(entries, self.number.clone(), self.written.clone(), self.dropped.clone())
+        let (log, logged) = log::log(self.counts.clone());
+        self.logs.lock().push(logged);
+        log
     }
 
-    /// Hears of the evictions of a cache while somebody watches them. Several threads evict, each for itself.
+    /// Hears of the evictions of a cache while somebody watches them. All threads that evict share a log.
     pub(crate) fn hear_of_evictions(self: &Arc<Self>, cache: &Cache) {
-        let (logs, kept) = ([self.join(), self.join(), self.join(), self.join()], cache.clone());
-        cache.when_evicted(move |evicted| Log::write_to_any(&logs, What::evicted(evicted), evicted.key));
+        let (log, kept) = (self.join(), cache.clone());
+        cache.when_evicted(move |evicted| log.write(What::evicted(evicted), evicted.key));
         // There is one cache for each.
         let _ = self.tell_evictions.set(Box::new(move |on| kept.tell_evictions(on)));
     }
@@ -186,7 +184,7 @@ impl Watch {
         if watchers.len() == MOST_WATCHERS {
             return None;
         }
-        let seen = self.number.load(Ordering::Relaxed);
+        let seen = self.counts.number.load(Ordering::Relaxed);
         let watcher = Arc::new(Mutex::new(Watcher::new(streams, seen)));
         watchers.push(watcher.clone());
         self.set_streams(&watchers);
@@ -211,14 +209,14 @@ impl Watch {
 
     /// Makes lines of all events that were logged and adds them to the watchers' buffers, and to the server's own log
     /// if it has such lines; how many events there were.
-    pub(crate) fn tell(&self, scratch: &mut Entries) -> usize {
+    pub(crate) fn tell(&self) -> usize {
         let mut line = String::new();
         let (mut sent, mut skipped) = (0, 0);
         let observers = self.observers();
-        let taken = self.take(scratch, |event, key| {
+        let taken = self.take(|event| {
             line.clear();
             if observers.log() {
-                event.write_log(key, observers.0 & ALL_LOGGED != 0, &mut line);
+                event.write_log(observers.0 & ALL_LOGGED != 0, &mut line);
                 if !line.is_empty() {
                     debug!(target: REQUESTS, "{line}");
                     line.clear();
@@ -228,14 +226,14 @@ impl Watch {
                 let mut watcher = watcher.lock();
                 if watcher.wants(event) {
                     if line.is_empty() {
-                        event.write_line(key, &mut line);
+                        event.write_line(&mut line);
                     }
                     let count = if watcher.add(&line) { &mut sent } else { &mut skipped };
                     *count += 1;
                 }
             }
         });
-        let dropped = self.dropped.load(Ordering::Relaxed);
+        let dropped = self.counts.dropped.load(Ordering::Relaxed);
         let missing = dropped - self.told_dropped.swap(dropped, Ordering::Relaxed);
         if observers.log() && missing > 0 {
             debug!(target: REQUESTS, "{missing} lines are missing: there was no room");
@@ -246,22 +244,16 @@ impl Watch {
     }
 
     /// Takes all events that were logged and shows each of them; how many there were.
-    fn take(&self, scratch: &mut Entries, mut see: impl FnMut(&Event, &[u8])) -> usize {
-        let mut taken = 0;
-        for entries in self.logs.lock().iter() {
-            std::mem::swap(&mut *entries.lock(), scratch);
-            taken += scratch.len();
-            scratch.drain(&mut see);
-        }
-        taken
+    fn take(&self, mut see: impl FnMut(&Event)) -> usize {
+        self.logs.lock().iter().map(|logged| logged.take(&mut see)).sum()
     }
 
     /// What has become of events and lines.
     pub(crate) fn logged(&self) -> Logged {
         let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
         Logged {
-            dropped: of(&self.dropped),
-            written: of(&self.written),
+            dropped: of(&self.counts.dropped),
+            written: of(&self.counts.written),
             skipped: of(&self.skipped),
             sent: of(&self.sent),
         }
@@ -308,7 +300,7 @@ mod tests {
         let second = watch.enter(Streams::FETCHERS | Streams::DELETIONS).expect("room");
         get(b"two");
         log.write(What::Deleted { command: Command::Delete, class: 1, size: 1 }, b"three");
-        assert_eq!(watch.tell(&mut Entries::default()), 3);
+        assert_eq!(watch.tell(), 3);
         let told = |seat: &Seat| {
             let mut lines = Vec::new();
             seat.watcher.lock().send(&mut lines).expect("a vector takes all");
@@ -339,15 +331,15 @@ mod tests {
         other.write(What::Fetched { status: Fetched::NotFound, class: 0, size: 0, descriptor: 7 }, b"x");
         assert!(count * 250 <= LOG_BYTES + 250 && count > 100, "{count}");
         let mut numbers = Vec::new();
-        let taken = watch.take(&mut Entries::default(), |event, key| {
+        let taken = watch.take(|event| {
             numbers.push(event.number);
-            assert!(key.len() == 250 || key == b"x");
+            assert!(event.key.len() == 250 || *event.key == *b"x");
         });
         assert_eq!(taken, count);
         assert!(numbers.is_sorted());
         assert_eq!(watch.logged(), Logged { dropped: 1, written: count as u64, skipped: 0, sent: 0 });
         // And there is room again.
         log.write(What::Fetched { status: Fetched::Found, class: 1, size: 3, descriptor: 7 }, b"k");
-        assert_eq!(watch.take(&mut Entries::default(), |_, _| {}), 1);
+        assert_eq!(watch.take(|_| {}), 1);
     }
 }
