@@ -5,8 +5,9 @@
 //! its own: parsing, looking up, counting. What this costs nobody can save who waits, receives and sends by these
 //! calls.
 //!
-//! Each piece that comes is taken for one request. That is so of short requests that a client sends one at a time over
-//! loopback, and of nothing else. One byte is looked at, for a set is answered by another constant than a get.
+//! Each piece that comes is taken for whole requests that are as long as its first. That is so of short requests over
+//! loopback whose keys and values have one size, as many as a client sends at a time, and of nothing else. One byte is
+//! looked at, for a set is answered by another constant than a get, and the first line's end looked for.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -18,6 +19,8 @@ use mio::{Events, Interest, Poll, Token};
 const EVENTS: usize = 1024;
 /// Bytes received at once, the same.
 const RECEIVE: usize = 64 << 10;
+/// Requests in a piece that are answered, at most.
+const MOST: usize = 64;
 /// The token of the socket that is listened on; connections have the numbers below.
 const LISTENER: Token = Token(usize::MAX);
 
@@ -51,7 +54,7 @@ impl Constants {
         let mut events = Events::with_capacity(EVENTS);
         let mut clients: Vec<Option<TcpStream>> = Vec::new();
         let mut received = vec![0; RECEIVE];
-        let value = self.value();
+        let (values, stored) = (self.value().repeat(MOST), b"STORED\r\n".repeat(MOST));
         let mut ready = Vec::with_capacity(EVENTS);
         loop {
             match poll.poll(&mut events, None) {
@@ -72,8 +75,11 @@ impl Constants {
                     let Some(client) = &mut clients[number] else { continue };
                     match client.read(&mut received) {
                         Ok(0) => clients[number] = None,
-                        Ok(_) if received[0] == b's' => *answer = Some(b"STORED\r\n".as_slice()),
-                        Ok(_) => *answer = Some(value.as_slice()),
+                        Ok(length) => {
+                            let answers = if received[0] == b's' { &stored } else { &values };
+                            *answer =
+                                Some(&answers[..answers.len() / MOST * self.requests(&received[..length])]);
+                        }
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                         Err(_) => clients[number] = None,
                     }
@@ -87,6 +93,13 @@ impl Constants {
                 }
             }
         }
+    }
+
+    /// How many requests a piece has.
+    fn requests(&self, piece: &[u8]) -> usize {
+        let line = piece.iter().position(|&byte| byte == b'\n').map_or(piece.len(), |end| end + 1);
+        let first = if piece[0] == b's' { line + self.value_size + 2 } else { line };
+        (piece.len() / first).clamp(1, MOST)
     }
 
     /// The answer to a get.
@@ -136,10 +149,13 @@ mod tests {
             let mut clients = [connect(), connect()];
             drop(connect());
             for _ in 0..3 {
-                for (request, answer) in [
-                    ("get nothing\r\n", "VALUE kk 0 3\r\nvvv\r\nEND\r\n"),
-                    ("set k 0 0 0\r\n\r\n", "STORED\r\n"),
+                for (request, answer, count) in [
+                    ("get nothing\r\n", "VALUE kk 0 3\r\nvvv\r\nEND\r\n", 1),
+                    ("set k 0 0 3\r\nabc\r\n", "STORED\r\n", 1),
+                    ("get nothing\r\n", "VALUE kk 0 3\r\nvvv\r\nEND\r\n", 32),
+                    ("set k 0 0 3\r\nabc\r\n", "STORED\r\n", 32),
                 ] {
+                    let (request, answer) = (request.repeat(count), answer.repeat(count));
                     clients.iter_mut().for_each(|client| client.write_all(request.as_bytes()).unwrap());
                     for client in &mut clients {
                         let mut received = vec![0; answer.len()];
