@@ -19,8 +19,6 @@ use mio::{Events, Interest, Poll, Token};
 const EVENTS: usize = 1024;
 /// Bytes received at once, the same.
 const RECEIVE: usize = 64 << 10;
-/// Requests in a piece that are answered, at most.
-const MOST: usize = 64;
 /// The token of the socket that is listened on; connections have the numbers below.
 const LISTENER: Token = Token(usize::MAX);
 
@@ -36,6 +34,9 @@ pub struct Constants {
 }
 
 impl Constants {
+    /// Requests in a piece that are answered, at most.
+    pub const MOST: usize = 64;
+
     /// Answers all who connect to this port on loopback, for ever.
     ///
     /// ```no_run
@@ -54,7 +55,7 @@ impl Constants {
         let mut events = Events::with_capacity(EVENTS);
         let mut clients: Vec<Option<TcpStream>> = Vec::new();
         let mut received = vec![0; RECEIVE];
-        let (values, stored) = (self.value().repeat(MOST), b"STORED\r\n".repeat(MOST));
+        let (values, stored) = (self.value().repeat(Self::MOST), b"STORED\r\n".repeat(Self::MOST));
         let mut ready = Vec::with_capacity(EVENTS);
         loop {
             match poll.poll(&mut events, None) {
@@ -77,8 +78,9 @@ impl Constants {
                         Ok(0) => clients[number] = None,
                         Ok(length) => {
                             let answers = if received[0] == b's' { &stored } else { &values };
-                            *answer =
-                                Some(&answers[..answers.len() / MOST * self.requests(&received[..length])]);
+                            *answer = Some(
+                                &answers[..answers.len() / Self::MOST * self.requests(&received[..length])],
+                            );
                         }
                         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                         Err(_) => clients[number] = None,
@@ -99,7 +101,7 @@ impl Constants {
     fn requests(&self, piece: &[u8]) -> usize {
         let line = piece.iter().position(|&byte| byte == b'\n').map_or(piece.len(), |end| end + 1);
         let first = if piece[0] == b's' { line + self.value_size + 2 } else { line };
-        (piece.len() / first).clamp(1, MOST)
+        (piece.len() / first).clamp(1, Self::MOST)
     }
 
     /// The answer to a get.

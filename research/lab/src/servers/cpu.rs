@@ -12,6 +12,7 @@
 use serde::Deserialize;
 use workload::popularity::Popularity;
 
+use super::constant::Constants;
 use super::contender::{Contender, Running};
 use super::cores::Cores;
 use super::failed;
@@ -63,8 +64,9 @@ fn all() -> f64 {
 }
 
 impl Pattern {
-    fn is_one_at_a_time(&self) -> bool {
-        self.depth == 1 && self.keys_per_get == 1
+    /// Whether a loop that parses nothing knows how many answers are wanted: requests of one kind have one size.
+    fn suits_a_constant(&self) -> bool {
+        self.depth <= Constants::MOST && self.keys_per_get == 1 && (self.gets == 0.0 || self.gets == 1.0)
     }
 }
 
@@ -72,9 +74,9 @@ pub(crate) fn run(parameters: &Parameters, session: &mut Session) -> Result<(), 
     let names = parameters.servers.iter().map(|server| server.name.as_str());
     let Some(cores) = Cores::find(session, names)? else { return Ok(()) };
     if let Some(constant) = parameters.servers.iter().find(|server| !server.stores())
-        && !parameters.patterns.iter().all(Pattern::is_one_at_a_time)
+        && !parameters.patterns.iter().all(Pattern::suits_a_constant)
     {
-        let reason = format!("{}: a constant answers one request at a time", constant.name);
+        let reason = format!("{}: a constant answers requests of one kind, one key each", constant.name);
         return Err(ExperimentError::Machine(reason));
     }
     session.announce(parameters.servers.len() + session.runs() * parameters.patterns.len());
