@@ -90,9 +90,25 @@ impl<P: Policy> Engine<P> {
         Ok(unsafe { Unfinished::begin(&self.arena, at, outline, P::NEWCOMER) })
     }
 
+    /// The same of an item that is not chained, and its value.
+    pub(crate) fn write(
+        &self,
+        outline: &Outline<'_>,
+        value: &[u8],
+        counters: &Counters,
+    ) -> Result<Unfinished, StoreError> {
+        let at = self.allocate(self.class_for(outline)?, counters)?;
+        // SAFETY: just allocated, in a class for items of this size or of a larger one; not chained.
+        Ok(unsafe { Unfinished::whole(&self.arena, at, outline, P::NEWCOMER, value) })
+    }
+
     /// The class of an item's first chunk, if the item may be so large.
     #[inline]
     pub(crate) fn class_for(&self, outline: &Outline<'_>) -> Result<ClassId, StoreError> {
+        let unchained = outline.unchained_size();
+        if unchained <= LARGEST_CHUNK.min(self.config.largest_item) {
+            return self.sizes.class_for(unchained).ok_or(StoreError::TooLarge);
+        }
         let bytes = outline.first_chunk() + outline.value_len - outline.first_room();
         if bytes > self.config.largest_item || outline.value_len > u32::MAX as usize {
             return Err(StoreError::TooLarge);

@@ -118,13 +118,17 @@ impl<P: Policy> Session<P> {
         outline: &Outline<'_>,
         value: &[u8],
     ) -> Result<Unfinished, StoreError> {
-        if self.batch.is_open.get()
-            && let Some(at) = self.spare_chunk(outline)
-        {
-            // SAFETY: allocated for this session, in the class for items of this size; not chained.
-            return Ok(unsafe { Unfinished::whole(&self.engine.arena, at, outline, P::NEWCOMER, value) });
+        if self.batch.is_open.get() {
+            if let Some(at) = self.spare_chunk(outline) {
+                // SAFETY: allocated for this session, in the class for items of this size; not chained.
+                return Ok(unsafe { Unfinished::whole(&self.engine.arena, at, outline, P::NEWCOMER, value) });
+            }
+            self.let_go();
         }
-        let mut unfinished = self.begin_item(outline)?;
+        if !outline.is_chained() {
+            return self.engine.write(outline, value, &self.counters);
+        }
+        let mut unfinished = self.engine.begin(outline, &self.counters)?;
         match self.engine.append(&mut unfinished, value, &self.counters) {
             Ok(()) => Ok(unfinished),
             Err(error) => {

@@ -7,7 +7,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::client::{Client, settings, shorten, switched_off};
+use crate::client::{Client, settings, shorten, switched_off, wait_until};
 use crate::differences::{
     Difference, META_DIFFERENCES, STATISTICS, Seen, Shows, difference, is_incomparable,
 };
@@ -566,17 +566,25 @@ fn statistics() {
     pair.compare_counts();
 
     // Each socket has the same lines, and does the same.
-    let [theirs, ours] = clients.each_mut().map(|client| {
-        let mut sockets: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for (name, value) in client.stat_lines("conns") {
-            let (number, name) = name.split_once(':').expect("a descriptor");
-            let shown = if name == "state" { format!("{name} {value}") } else { name.to_owned() };
-            sockets.entry(number.to_owned()).or_default().push(shown);
-        }
-        let mut sockets: Vec<_> = sockets.into_values().collect();
-        sockets.sort();
-        sockets
+    let mut sockets = || {
+        clients.each_mut().map(|client| {
+            let mut sockets: BTreeMap<String, Vec<String>> = BTreeMap::new();
+            for (name, value) in client.stat_lines("conns") {
+                let (number, name) = name.split_once(':').expect("a descriptor");
+                let shown = if name == "state" { format!("{name} {value}") } else { name.to_owned() };
+                sockets.entry(number.to_owned()).or_default().push(shown);
+            }
+            let mut sockets: Vec<_> = sockets.into_values().collect();
+            sockets.sort();
+            sockets
+        })
+    };
+    // Those who have gone are closed a moment later.
+    wait_until("as many sockets are open", || {
+        let [theirs, ours] = sockets();
+        theirs.len() == ours.len()
     });
+    let [theirs, ours] = sockets();
     assert_eq!(ours, theirs, "stats conns");
 
     // A reset takes away the same.

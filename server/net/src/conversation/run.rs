@@ -18,6 +18,7 @@
 //! Rejected: *groups of gets and groups of writes*. Each ended the other, so that a set among gets waited for its
 //! memory alone, and so did the gets before and behind it.
 
+use arrayvec::ArrayVec;
 use cache::engine::GROUP;
 
 use super::{COPIED_FOR_A_REQUEST, Conversation, Needs, State, Step};
@@ -63,40 +64,39 @@ pub(super) trait Reader<'d> {
 pub(super) struct Run<'d, A, W> {
     /// What was received: requests begin at its start.
     rest: &'d [u8],
-    keys: [&'d [u8]; GROUP],
+    keys: ArrayVec<&'d [u8], GROUP>,
     /// Of those that are asked for.
-    askers: [A; GROUP],
-    /// Of those that are written.
-    writes: [Option<Written<'d, W>>; GROUP],
+    askers: ArrayVec<A, GROUP>,
     /// Where in `rest` the requests begin that begin with these keys.
-    begins: [usize; GROUP],
+    begins: ArrayVec<usize, GROUP>,
+    /// The requests that write, one behind the other.
+    writes: ArrayVec<Option<Written<'d, W>>, GROUP>,
     /// The keys with which a request begins, a bit each.
     first: u32,
     /// Those that are written.
     written: u32,
-    len: usize,
     /// Where in `rest` the requests end that were read.
     end: usize,
 }
 
 impl<'d, A: Asker, W> Run<'d, A, W> {
+    #[inline(always)]
     pub(super) fn new(rest: &'d [u8]) -> Self {
         Run {
             rest,
-            keys: [&[]; GROUP],
-            askers: [A::default(); GROUP],
-            writes: [const { None }; GROUP],
-            begins: [0; GROUP],
+            keys: ArrayVec::new_const(),
+            askers: ArrayVec::new_const(),
+            writes: ArrayVec::new_const(),
+            begins: ArrayVec::new_const(),
             first: 0,
             written: 0,
-            len: 0,
             end: 0,
         }
     }
 
     #[inline]
     pub(super) fn has_room(&self) -> bool {
-        self.len < GROUP
+        self.len() < GROUP
     }
 
     /// What has not been read.
@@ -108,46 +108,58 @@ impl<'d, A: Asker, W> Run<'d, A, W> {
     /// Adds a key of a request that has begun already.
     #[inline]
     pub(super) fn ask(&mut self, key: &'d [u8], asker: A) {
-        self.keys[self.len] = key;
-        self.askers[self.len] = asker;
-        self.writes[self.len] = None;
-        self.len += 1;
+        self.begins.push(self.end);
+        self.keys.push(key);
+        self.askers.push(asker);
     }
 
     /// Adds the first key of a request of `length` bytes.
     #[inline]
     pub(super) fn begin(&mut self, length: usize, key: &'d [u8], asker: A) {
-        self.begins[self.len] = self.end;
-        self.first |= 1 << self.len;
-        self.end += length;
+        self.first |= 1 << self.len();
         self.ask(key, asker);
+        self.end += length;
     }
 
     /// Adds a request that writes, if `parse` finds one and all of it is there.
     #[inline(always)]
     pub(super) fn write(&mut self, parse: impl FnOnce(&mut Option<Written<'d, W>>)) -> bool {
-        let place = &mut self.writes[self.len];
+        self.writes.push(None);
+        let place = self.writes.last_mut().expect("just added");
         parse(place);
-        let Some(Written { key, total, .. }) = place else { return false };
+        let Some(Written { key, total, .. }) = place else {
+            self.writes.pop();
+            return false;
+        };
         if *total > self.rest.len() - self.end {
+            self.writes.pop();
             return false;
         }
-        self.keys[self.len] = key;
-        self.begins[self.len] = self.end;
-        self.first |= 1 << self.len;
-        self.written |= 1 << self.len;
+        self.first |= 1 << self.keys.len();
+        self.written |= 1 << self.keys.len();
+        self.keys.push(key);
+        self.askers.push(A::default());
+        self.begins.push(self.end);
         self.end += *total;
-        self.len += 1;
         true
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.len == 0
+        self.keys.is_empty()
+    }
+
+    #[inline]
+    fn len(&self) -> usize {
+        self.keys.len()
     }
 
     /// Begins the next group.
     pub(super) fn clear(&mut self) {
-        (self.first, self.written, self.len) = (0, 0, 0);
+        (self.first, self.written) = (0, 0);
+        self.keys.clear();
+        self.askers.clear();
+        self.writes.clear();
+        self.begins.clear();
     }
 
     /// Requests that begin with a key from this one on.
@@ -170,7 +182,7 @@ impl Conversation {
         let mut run = Run::new(rest);
         loop {
             reader.read(&mut run, turn);
-            if run.len == 0 {
+            if run.is_empty() {
                 return (run.end > 0).then_some(Ok(run.end));
             }
             let is_whole = !run.has_room();
@@ -191,14 +203,19 @@ impl Conversation {
         executor: &mut Executor,
         output: &mut Output,
     ) -> Step {
-        // Mostly one that comes alone, where nobody pipelines.
-        if let (1, Some(Written { request, line, .. }), 1) = (run.len, &run.writes[0], run.written) {
+        // One that comes alone, as all do where nobody pipelines: there is nothing that its memory could be asked for
+        // together with.
+        if run.len() == 1 && !output.is_full() {
             let begin = run.begins[0];
+            let Some(Some(Written { request, line, .. })) = run.writes.first() else {
+                executor.get_alone(run.keys[0], run.askers[0], output);
+                return Ok(run.end);
+            };
             return R::write(self, request, *line, &run.rest[begin..], executor, output)
                 .map(|consumed| begin + consumed)
                 .map_err(|(consumed, needs)| (begin + consumed, needs));
         }
-        executor.begin_batch(&run.keys[..run.len], run.written.count_ones() as usize);
+        executor.begin_batch(&run.keys, run.written.count_ones() as usize);
         let step = self.in_order::<R>(run, turn, executor, output);
         executor.end_batch();
         step
@@ -213,23 +230,21 @@ impl Conversation {
         output: &mut Output,
     ) -> Step {
         let copied = executor.copied();
+        let mut writes = run.writes.iter();
         let mut next = 0;
-        while next < run.len {
+        while next < run.len() {
             if output.is_full() {
                 return self.stop::<R>(run, next, turn);
             }
-            let gets = ((run.written >> next).trailing_zeros() as usize).min(run.len - next);
+            let gets = ((run.written >> next).trailing_zeros() as usize).min(run.len() - next);
             if gets > 0 {
                 let group = next..next + gets;
                 next += executor.get(next, &run.keys[group.clone()], &run.askers[group], output);
                 continue;
             }
-            let writes = run.writes[next..run.len].iter().zip(&run.begins[next..]);
-            for (written, &begin) in writes {
-                let Some(Written { request, line, total, .. }) = written else { break };
-                if output.is_full() {
-                    break;
-                }
+            while run.written >> next & 1 == 1 && !output.is_full() {
+                let Some(Some(Written { request, line, total, .. })) = writes.next() else { break };
+                let begin = run.begins[next];
                 next += 1;
                 match R::write(self, request, *line, &run.rest[begin..], executor, output) {
                     // What the caller looks at between two requests.

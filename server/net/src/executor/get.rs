@@ -6,12 +6,33 @@ use cache::engine::{Change, Expiry, Hit};
 
 use super::observed::Met;
 use super::{Context, Executor};
+use crate::metrics::ByClass;
 use crate::output::Output;
 
 /// Who asks for a key: how it is answered.
 pub(crate) trait Asker: Copy + Default {
     /// Writes the answer to who has asked for this key.
     fn answer(&self, key: &[u8], hit: Option<&Hit<'_>>, context: Context<'_>, output: &mut Output);
+}
+
+/// Answers who asks for a key, and counts that it was there.
+#[inline(always)]
+fn answer(
+    key: &[u8],
+    asker: &impl Asker,
+    hit: Option<Hit<'_>>,
+    context: Context<'_>,
+    by_class: &ByClass,
+    output: &mut Output,
+) {
+    match &hit {
+        Some(hit) => {
+            let class = hit.class();
+            asker.answer(key, Some(hit), context, output);
+            by_class.of(class).get_hits(1);
+        }
+        None => asker.answer(key, None, context, output),
+    }
 }
 
 impl Executor {
@@ -31,19 +52,24 @@ impl Executor {
         let by_class = &*self.by_class;
         let context = Context(&self.shared);
         let answered = self.session.pin().get_announced(first, keys, |number, hit| {
-            let (key, asker) = (keys[number], &askers[number]);
-            match &hit {
-                Some(hit) => {
-                    let class = hit.class();
-                    asker.answer(key, Some(hit), context, output);
-                    by_class.of(class).get_hits(1);
-                }
-                None => asker.answer(key, None, context, output),
-            }
+            answer(keys[number], &askers[number], hit, context, by_class, output);
             if output.is_full() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         self.metrics.gets(answered as u64);
         answered
+    }
+
+    /// Looks up one key, of no batch, and answers who asks for it.
+    #[inline]
+    pub(crate) fn get_alone<A: Asker>(&mut self, key: &[u8], asker: A, output: &mut Output) {
+        if self.is_observed() {
+            self.get_observed(&[key], &[asker], output);
+            return;
+        }
+        let pinned = self.session.pin();
+        answer(key, &asker, pinned.get(key), Context(&self.shared), &self.by_class, output);
+        drop(pinned);
+        self.metrics.gets(1);
     }
 
     /// The same while somebody looks on: one key after the other, so that it can be told what became of each.
