@@ -18,7 +18,8 @@ fn what_is_resident_follows_the_limit_up_and_down() {
         let before = resident();
         let cache: Cache = Cache::new(Config { pages: kind, ..Config::with_limit(16 * MIB) }).unwrap();
         let (mut session, mut housekeeper) = (cache.session(), cache.housekeeper());
-        assert!(resident() - before < 8 * MIB, "addresses cost nothing");
+        // The machine may take back pages of the program meanwhile.
+        assert!(resident().saturating_sub(before) < 8 * MIB, "addresses cost nothing");
         let mut number = 0u64;
         for limit in [16, 96, 24, 4, 4, 48] {
             let limit = limit * MIB;

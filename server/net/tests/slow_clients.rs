@@ -3,7 +3,7 @@
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::client::{Address, Client, LOCALHOST, settings, shorten, wait_until};
 use crate::process::{self, ServerProcess, Wanted};
@@ -26,6 +26,8 @@ fn server_process(connections: usize, descriptors: Option<usize>) -> ServerProce
 
 /// What a connection may cost at the most: half a request, replies, and the room that buffers have grown by.
 const MOST_PER_CLIENT: usize = 192 << 10;
+/// What a request may cost with all of them there, in processor time: a value of a megabyte is a few milliseconds.
+const MOST_WORK: Duration = Duration::from_millis(500);
 /// The buffer of a client's socket, small, so that a server is soon blocked.
 const SMALL: Option<usize> = Some(4096);
 
@@ -106,20 +108,21 @@ fn clients_that_never_read() {
         cost / 100 / 1024
     );
 
-    // Both threads have fifty of them, and serve others as if they had not.
+    // Both threads have fifty of them, and serve others as if they had not. How long a request waits is also for the
+    // rest of the machine to say; how much work it is, is not.
     for _ in 0..4 {
         let mut client = Client::connect(&server.address);
-        let mut longest = Duration::ZERO;
+        let mut most_work = Duration::ZERO;
         for round in 0..500 {
-            let begun = Instant::now();
+            let before = server.processor_time();
             client.ask(b"set mine 0 0 1\r\nx\r\nget mine\r\n", b"STORED\r\nVALUE mine 0 1\r\nx\r\nEND\r\n");
             if round % 100 == 0 {
                 client.send(b"get largest\r\n");
                 assert!(client.receive_through(b"END\r\n").len() > 1_000_000);
             }
-            longest = longest.max(begun.elapsed());
+            most_work = most_work.max(server.processor_time() - before);
         }
-        assert!(longest < Duration::from_secs(2), "a request has taken {longest:?}");
+        assert!(most_work < MOST_WORK, "a request has taken {most_work:?}");
     }
 
     // When one of each classic kind reads at last, all is there. The others go without.
@@ -290,6 +293,12 @@ fn replies_under_way_when_their_item_changes() {
     server.stop().expect("no thread has failed");
 }
 
+/// Bytes of a reply with these statistics.
+fn reply_length(lines: &[(String, String)]) -> usize {
+    let lines = lines.iter().map(|(name, value)| format!("STAT {name} {value}\r\n").len());
+    lines.sum::<usize>() + b"END\r\n".len()
+}
+
 /// A client that knows how much it has been told itself.
 struct Observer {
     client: Client,
@@ -305,26 +314,34 @@ impl Observer {
     /// Bytes that the server has sent to all others.
     fn sent_to_others(&mut self) -> usize {
         let lines = self.client.stat_lines("");
-        let reply: usize = lines.iter().map(|(name, value)| name.len() + value.len() + 8).sum();
         let (_, sent) = lines.iter().find(|(name, _)| name == "bytes_written").expect("it is shown");
         // The server counts a reply when it has sent it: this one is not among them yet.
         let sent = sent.parse::<usize>().expect("a number") - self.heard;
-        self.heard += reply + b"END\r\n".len();
+        self.heard += reply_length(&lines);
         sent
     }
 
-    /// The same when it has grown, and grows no more. So somebody has asked for the item, and it is not the next to be
-    /// evicted.
+    /// The same when it has grown, and grows no more, for the other client takes no more. So somebody has asked for the
+    /// item, and it is not the next to be evicted.
     fn blocked(&mut self, first: usize) -> usize {
         let mut before = first;
         loop {
             thread::sleep(Duration::from_millis(5));
+            // A thread of the server that has lost its core sends nothing for a while, either.
+            let is_blocked = self.somebody_is_sent_to();
             let now = self.sent_to_others();
-            if now == before && now > first {
+            if is_blocked && now == before && now > first {
                 return now;
             }
             before = now;
         }
+    }
+
+    /// Whether there are replies that a client does not take.
+    fn somebody_is_sent_to(&mut self) -> bool {
+        let lines = self.client.stat_lines("conns");
+        self.heard += reply_length(&lines);
+        lines.iter().any(|(_, value)| value == "conn_mwrite")
     }
 
     /// Stores other things of the same size until the key is not there any more.
@@ -592,7 +609,9 @@ fn thousands_that_come_and_go() {
     come_and_go(&mut observer, 1000, 5000);
     let more = server.resident().saturating_sub(resident);
     assert!(more < 2 << 20, "{} KiB are left of 4000 connections", more >> 10);
-    assert_eq!((server.descriptors(), server.threads()), (descriptors, threads));
+    // One that is counted no more is closed a moment later.
+    wait_until("all are closed", || server.descriptors() == descriptors);
+    assert_eq!(server.threads(), threads);
     assert_eq!(observer.stat("rejected_connections"), 0);
 }
 
@@ -611,7 +630,9 @@ fn out_of_file_descriptors() {
         clients[round % 20].ask(b"set a 0 0 1\r\nx\r\ndelete a\r\n", b"STORED\r\nDELETED\r\n");
     }
     assert_eq!(clients[0].stat("curr_connections"), 20);
-    assert_eq!((clients[0].stat("accepting_conns"), clients[0].stat("listen_disabled_num")), (0, 1));
+    // Whoever accepts may not have come to the first of the others yet.
+    wait_until("it is noticed", || clients[0].stat("accepting_conns") == 0);
+    assert_eq!(clients[0].stat("listen_disabled_num"), 1);
     clients.drain(..19);
     // One was left. Nineteen of those who were waiting come in, whose question has long been asked.
     for client in &mut clients[1..20] {

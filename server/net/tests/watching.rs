@@ -205,8 +205,13 @@ fn a_watcher_that_does_not_read() {
         std::thread::sleep(Duration::from_millis(2));
         client.stat("log_watcher_skipped") > 1000
     });
-    // The other one is told all the same.
-    client.ask(b"set a 0 0 1\r\nx\r\n", b"STORED\r\n");
+    // The other one is told all the same. As long as the log of their worker is full of what was asked before, events
+    // are dropped, and that is counted.
+    wait_until("there is room for an event", || {
+        let dropped = client.stat("log_worker_dropped");
+        client.ask(b"set a 0 0 1\r\nx\r\n", b"STORED\r\n");
+        client.stat("log_worker_dropped") == dropped
+    });
     assert!(quick.line().contains("key=a"));
     let stats = client.stats("");
     assert!(stats["log_watcher_sent"].parse::<u64>().expect("a number") > 1000);

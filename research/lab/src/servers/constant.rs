@@ -49,7 +49,11 @@ impl Constants {
     /// # Errors
     /// What the operating system says where it cannot listen, accept or wait.
     pub fn serve(&self, port: u16) -> io::Result<()> {
-        let mut listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], port)))?;
+        self.answer(TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], port)))?)
+    }
+
+    /// Answers all who connect, for ever.
+    fn answer(&self, mut listener: TcpListener) -> io::Result<()> {
         let mut poll = Poll::new()?;
         poll.registry().register(&mut listener, LISTENER, Interest::READABLE)?;
         let mut events = Events::with_capacity(EVENTS);
@@ -132,22 +136,15 @@ mod tests {
     use super::*;
     use std::net::TcpStream as Blocking;
     use std::thread;
-    use std::time::Duration;
 
     #[test]
     fn gets_and_sets_are_answered_whatever_they_say() {
         for ahead in [1, 16] {
-            let free = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
-            let port = free.local_addr().unwrap().port();
-            drop(free);
+            let listener = TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+            let address = listener.local_addr().unwrap();
             // It ends with the test's process.
-            thread::spawn(move || Constants { key_size: 2, value_size: 3, ahead }.serve(port).unwrap());
-            let connect = || loop {
-                match Blocking::connect(("127.0.0.1", port)) {
-                    Ok(client) => return client,
-                    Err(_) => thread::sleep(Duration::from_millis(1)),
-                }
-            };
+            thread::spawn(move || Constants { key_size: 2, value_size: 3, ahead }.answer(listener).unwrap());
+            let connect = || Blocking::connect(address).unwrap();
             let mut clients = [connect(), connect()];
             drop(connect());
             for _ in 0..3 {

@@ -8,10 +8,10 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use server::REQUESTS;
 use tracing::level_filters::LevelFilter;
@@ -25,6 +25,8 @@ use super::manner::Manner;
 const MOST_WAITING: usize = 1024;
 /// How long the last lines are waited for at the end.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How often it is looked meanwhile whether there is room for a mark behind them.
+const LOOK: Duration = Duration::from_millis(1);
 
 /// Lines on their way.
 #[derive(Clone, Default)]
@@ -83,12 +85,23 @@ impl Log {
 
     /// Waits for what was logged to be written, but not for ever.
     pub(super) fn finish(&self) {
-        let Some(thread) = self.thread.get() else { return };
+        self.finish_within(PATIENCE);
+    }
+
+    fn finish_within(&self, patience: Duration) {
+        let Some(lines) = self.thread.get() else { return };
+        let until = Instant::now() + patience;
         let (told, done) = sync_channel(1);
-        // Where there is no room for a mark, nobody reads.
-        if thread.try_send(Piece::Mark(told)).is_ok() {
-            let _ = done.recv_timeout(PATIENCE);
+        // Where there is no room for a mark, those who read are behind, or nobody does.
+        let mut mark = Piece::Mark(told);
+        while let Err(TrySendError::Full(unsent)) = lines.try_send(mark) {
+            if Instant::now() >= until {
+                return;
+            }
+            thread::sleep(LOOK);
+            mark = unsent;
         }
+        let _ = done.recv_timeout(until.saturating_duration_since(Instant::now()));
     }
 }
 
@@ -140,5 +153,28 @@ mod tests {
         write_all(&lines, &lost, &mut written);
         let written = String::from_utf8(written).expect("text");
         assert_eq!(written, "3 lines of this log were lost, for they were not taken\nline 0\nline 1\n");
+    }
+    /// At the end of a server that logs much, more waits than may: nobody waited for any of it then.
+    #[test]
+    fn the_last_lines_are_waited_for_however_many_they_are() {
+        let mut log = Log::default();
+        let (sender, lines) = sync_channel(2);
+        log.thread.set(sender).expect("it is new");
+        for number in 0..3 {
+            log.write_all(format!("line {number}\n").as_bytes()).expect("it is not waited for");
+        }
+        let lost = log.lost.clone();
+        let (give_up, given_up) = sync_channel(1);
+        let finishing = thread::spawn(move || {
+            log.finish_within(Duration::from_secs(60));
+            give_up.send(()).expect("it is listened to");
+        });
+        let early = given_up.recv_timeout(Duration::from_millis(20));
+        assert!(early.is_err(), "it was over before anything was written");
+        let mut written = Vec::new();
+        write_all(&lines, &lost, &mut written);
+        finishing.join().expect("it does not panic");
+        let written = String::from_utf8(written).expect("text");
+        assert_eq!(written, "1 lines of this log were lost, for they were not taken\nline 0\nline 1\n");
     }
 }

@@ -32,6 +32,10 @@ pub(super) const EXCHANGES: &[(&str, &str)] = &[
     ("mg a N-1\r\nmg a\r\n", "HD W\r\nEN\r\n"),
     ("mg a N30 u h\r\nmg a u h\r\nmg a h\r\nmg a h\r\n", "HD h0 W\r\nHD h0 Z\r\nHD h0 Z\r\nHD h1 Z\r\n"),
     ("mg a N30\r\nms a 1\r\nx\r\nmg a v\r\n", "HD W\r\nHD\r\nVA 1\r\nx\r\n"),
+    // What counts as fetched: a touch does, and what makes a new item does not.
+    ("ms a 1\r\nx\r\ntouch a 100\r\nmg a u h\r\n", "HD\r\nTOUCHED\r\nHD h1\r\n"),
+    ("ms a 1 T10\r\nx\r\ntouch a 100\r\nmg a u h\r\n", "HD\r\nTOUCHED\r\nHD h1\r\n"),
+    ("ms a 1\r\nx\r\ntouch a 9\r\nappend a 0 0 1\r\ny\r\nmg a h\r\n", "HD\r\nTOUCHED\r\nSTORED\r\nHD h0\r\n"),
     // Early recache: one of those who ask near the end is to fetch the value.
     (
         "ms a 1 T100\r\nx\r\nmg a R30\r\nmg a R200 t\r\nmg a R200\r\nmg a R30\r\n",

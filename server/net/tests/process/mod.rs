@@ -12,6 +12,8 @@ use std::{env, fs, io};
 
 use lookaside_server::Server;
 use nix::sys::resource::{Resource, setrlimit};
+use nix::time::clock_getcpuclockid;
+use nix::unistd::Pid;
 
 use crate::client::{Address, PATIENCE, settings, wait_until};
 
@@ -88,6 +90,13 @@ impl ServerProcess {
         let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:")).expect("Linux says so");
         let kilobytes: usize = line.trim().trim_end_matches(" kB").parse().expect("a number");
         kilobytes << 10
+    }
+
+    /// The time that it has had on processors, in all its threads. What others on the machine take is not in it.
+    pub(crate) fn processor_time(&self) -> Duration {
+        let pid = Pid::from_raw(i32::try_from(self.child.id()).expect("the number of a process"));
+        let clock = clock_getcpuclockid(pid).expect("it runs");
+        Duration::from(clock.now().expect("it runs"))
     }
 
     /// Open file descriptors.

@@ -165,7 +165,7 @@ impl Conversation {
     /// but by waiting; being closed is noticed at once.
     pub(crate) fn end_within(&mut self, time: Duration) -> End {
         self.stream.set_read_timeout(Some(time)).expect("a socket");
-        let read = self.stream.read(&mut [0; 1]);
+        let read = self.read(&mut [0; 1]);
         self.stream.set_read_timeout(Some(PATIENCE)).expect("a socket");
         match read {
             Ok(0) => End::Closed,
@@ -176,9 +176,19 @@ impl Conversation {
         }
     }
 
+    /// Receives what there is; goes on if the process was stopped meanwhile, which ends a wait with a time limit.
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            match self.stream.read(buffer) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                outcome => return outcome,
+            }
+        }
+    }
+
     fn receive(&mut self, answer: &mut Vec<u8>) -> bool {
         let mut buffer = [0; 16384];
-        match self.stream.read(&mut buffer) {
+        match self.read(&mut buffer) {
             Ok(length) => {
                 answer.extend_from_slice(&buffer[..length]);
                 length > 0

@@ -131,7 +131,10 @@ mod tests {
             let at = At { address, server: "a", clock };
             let watched = watch(at, Duration::from_micros(100), || {
                 pauses.store(true, Ordering::Relaxed);
-                thread::sleep(Duration::from_millis(20));
+                // Until a request waits for it: on a busy machine that may be any time.
+                while pauses.load(Ordering::Relaxed) {
+                    thread::yield_now();
+                }
                 Ok(7)
             });
             let (watched, seven) = watched.unwrap();
