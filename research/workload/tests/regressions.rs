@@ -12,10 +12,18 @@ fn no_default_lies_beside_the_clone() {
     // In two parts, or this file would name it.
     let folder = concat!("../", "shared");
     let mut looked_at = 0;
-    let mut folders: Vec<_> =
-        ["crates", "server", "research", "docs", "ci/counts", "ci/outside", "fuzz/fuzz_targets"]
-            .map(|name| root.join(name))
-            .into();
+    let mut folders: Vec<_> = [
+        "crates",
+        "server",
+        "research",
+        "docs",
+        "ci/counts",
+        "ci/outside",
+        "fuzz/fuzz_targets",
+        "fuzz/properties",
+    ]
+    .map(|name| root.join(name))
+    .into();
     while let Some(next) = folders.pop() {
         let Ok(entries) = fs::read_dir(next) else { continue };
         for path in entries.map(|entry| entry.unwrap().path()) {
