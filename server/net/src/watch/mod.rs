@@ -7,8 +7,8 @@
 //! ```
 //!
 //! A request pays for it only while somebody watches: then it appends an event to its worker's own [`Log`], which has
-//! room for [`LOG_BYTES`]. The thread beside the workers ([`crate::aside`]) takes the events of each log in turn,
-//! makes lines of them and sends them. Nobody waits for anybody: an event for which a log has no room is dropped and counted,
+//! room for [`LOG_BYTES`]. The thread beside the workers ([`crate::aside`]) takes the events of each log in turn, makes
+//! lines of them and sends them. Nobody waits for anybody: an event for which a log has no room is dropped and counted,
 //! a line for which a watcher's buffer has none is skipped, counted, and the watcher is told how many were when there
 //! is room again. The lines of one thread come in order; those of several can be put in order by their `gid`.
 //!
