@@ -20,9 +20,9 @@
 //! cache, which waste where all items are alike; the same in larger caches, where it would keep items of a new size in
 //! chunks up to twice as large for good.
 //!
-//! In a full cache step 1 is what happens: each allocation that leaves fewer chunks free or in limbo than the class's
-//! reserve evicts one or two ahead, so that by the time they are needed their readers have left. Step 7 comes only
-//! after both reserves, for a reader whose thread has lost its core in the middle of a lookup.
+//! Step 1 is what happens: an allocation that leaves fewer chunks free or in limbo than the class's reserve takes a page
+//! ahead or, in a full cache, evicts one or two, so that by the time they are needed their readers have left. Step 7
+//! comes only after both reserves, for a reader whose thread has lost its core in the middle of a lookup.
 
 #![allow(unsafe_code)]
 
@@ -185,7 +185,7 @@ impl<P: Policy> Engine<P> {
             if let Some(at) = self.take_chunk(class, &mut state) {
                 let short = state.available() < self.reserve_of(class, &state);
                 drop(state);
-                if short && self.evicts() && self.pool.lacks(class.per_page()) {
+                if short && self.evicts() && !self.take_page_ahead(class) {
                     self.make_way(class, counters);
                 }
                 return Ok(at);
@@ -225,8 +225,13 @@ impl<P: Policy> Engine<P> {
         }
         let class = self.class(id);
         let mut state = class.lock();
-        let left = state.available().saturating_sub(self.reserve_of(class, &state));
-        let most = most.min(left);
+        let left = |state: &ClassState<P>| state.available().saturating_sub(self.reserve_of(class, state));
+        if left(&state) < most {
+            drop(state);
+            self.take_page_ahead(class);
+            state = class.lock();
+        }
+        let most = most.min(left(&state));
         // What has left lately is in the nearest cache, and need not be put on a free list to be taken from it.
         if most > 0 && state.limbo_len() >= most {
             self.epochs.advance();
@@ -294,6 +299,19 @@ impl<P: Policy> Engine<P> {
         let at = class.pop(state, self.memory())?;
         class.entered(state, self.memory(), at);
         Some(at)
+    }
+
+    /// Gives a class that is short of chunks another page, while there are some, and says whether there were. A class
+    /// whose items are replaced, and no more of them come, has as few chunks left for ever, and each of its writes
+    /// would ask the pool again whether it has to evict.
+    fn take_page_ahead(&self, class: &Class<P>) -> bool {
+        if self.pool.lacks(class.per_page()) {
+            return false;
+        }
+        if let Some(page) = self.pool.take(&self.arena, class.per_page(), Need::Ordinary) {
+            class.adopt(&mut class.lock(), self.memory(), page);
+        }
+        true
     }
 
     /// A chunk of a page that was nobody's: the first, before anybody else sees that there are some.

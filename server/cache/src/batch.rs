@@ -261,4 +261,29 @@ mod tests {
         assert!(session.pin().get(b"large").is_none(), "a set that fails leaves nothing");
         assert_eq!(cache.len(), 1);
     }
+
+    /// Where items are replaced and no more of them come, a class has as few chunks left for ever.
+    #[test]
+    fn a_batch_takes_its_chunks_at_once_however_few_its_class_has_left() {
+        let cache: Cache = Cache::new(Config::with_limit(64 << 20)).expect("a cache");
+        let mut session = cache.session();
+        let keys: Vec<[u8; 8]> = (0..10_000_u64).map(u64::to_be_bytes).collect();
+        let set = |session: &mut crate::engine::Session, key: &[u8]| {
+            session.store(Verb::Set, Entry::new(key), &[1; 32]).expect("room");
+        };
+        let class = session.engine.sizes.class_for(8 + 8 + 32).expect("a class");
+        let per_page = session.engine.class(class).per_page();
+        for stored in 1..keys.len() {
+            set(&mut session, &keys[stored - 1]);
+            let is_near_the_end_of_a_page = stored > 3 * per_page && stored % per_page > per_page - 80;
+            if is_near_the_end_of_a_page {
+                let group: Vec<&[u8]> = keys[..16].iter().map(|key| &key[..]).collect();
+                session.begin_batch(&group, 16);
+                set(&mut session, group[0]);
+                assert_eq!(session.batch.spare.len(), 15, "of a batch's sixteen, after {stored} items");
+                group[1..].iter().for_each(|key| set(&mut session, key));
+                session.end_batch();
+            }
+        }
+    }
 }
