@@ -20,9 +20,9 @@
 //! cache, which waste where all items are alike; the same in larger caches, where it would keep items of a new size in
 //! chunks up to twice as large for good.
 //!
-//! Step 1 is what happens: an allocation that leaves fewer chunks free or in limbo than the class's reserve takes a page
-//! ahead or, in a full cache, evicts one or two, so that by the time they are needed their readers have left. Step 7
-//! comes only after both reserves, for a reader whose thread has lost its core in the middle of a lookup.
+//! Step 1 is what happens: an allocation that leaves fewer chunks free or in limbo than the class's reserve takes a
+//! page ahead or, in a full cache, evicts one or two, so that by the time they are needed their readers have left. Step
+//! 7 comes only after both reserves, for a reader whose thread has lost its core in the middle of a lookup.
 
 #![allow(unsafe_code)]
 
