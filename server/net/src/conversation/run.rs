@@ -243,7 +243,9 @@ impl Conversation {
                 continue;
             }
             while run.written >> next & 1 == 1 && !output.is_full() {
-                let Some(Some(Written { request, line, total, .. })) = writes.next() else { break };
+                let Some(Written { request, line, total, .. }) = writes.next().expect("one a bit") else {
+                    unreachable!("a place is filled, or taken back")
+                };
                 let begin = run.begins[next];
                 next += 1;
                 match R::write(self, request, *line, &run.rest[begin..], executor, output) {
