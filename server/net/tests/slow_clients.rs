@@ -604,11 +604,14 @@ fn thousands_that_come_and_go() {
         }
         settle(observer, to);
     };
-    come_and_go(&mut observer, 0, 1000);
-    let resident = server.resident();
-    come_and_go(&mut observer, 1000, 5000);
-    let more = server.resident().saturating_sub(resident);
-    assert!(more < 2 << 20, "{} KiB are left of 4000 connections", more >> 10);
+    // Memory for items comes by huge pages, now and then. What connections leave behind would be more in each round.
+    let mut resident = Vec::new();
+    for round in 0..5 {
+        come_and_go(&mut observer, round * 1000, (round + 1) * 1000);
+        resident.push(server.resident());
+    }
+    let more = resident.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).min().expect("four rounds");
+    assert!(more < 512 << 10, "{} KiB are left of each 1000 connections", more >> 10);
     // One that is counted no more is closed a moment later.
     wait_until("all are closed", || server.descriptors() == descriptors);
     assert_eq!(server.threads(), threads);
