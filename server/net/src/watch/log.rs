@@ -30,6 +30,8 @@ pub(super) struct Counts {
 pub(crate) struct Log {
     events: Sender<Event>,
     bytes: Arc<AtomicUsize>,
+    /// As many as it may take.
+    room: usize,
     counts: Arc<Counts>,
 }
 
@@ -39,11 +41,11 @@ pub(super) struct LogReader {
     bytes: Arc<AtomicUsize>,
 }
 
-/// A log, and its other end.
-pub(super) fn log(counts: Arc<Counts>) -> (Log, LogReader) {
+/// A log with room for so many bytes, and its other end.
+pub(super) fn log(room: usize, counts: Arc<Counts>) -> (Log, LogReader) {
     let (sender, receiver) = unbounded();
     let bytes = Arc::<AtomicUsize>::default();
-    (Log { events: sender, bytes: bytes.clone(), counts }, LogReader { events: receiver, bytes })
+    (Log { events: sender, bytes: bytes.clone(), room, counts }, LogReader { events: receiver, bytes })
 }
 
 /// What a log counts for an event.
@@ -58,20 +60,27 @@ impl Log {
         let bytes = bytes_of(key);
         // Relaxed: a bound, beyond which no two threads rely on each other. Room is taken before it is used, so that
         // threads who share a log never use the same.
-        let has_room = self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes <= LOG_BYTES;
+        if self.bytes.fetch_add(bytes, Ordering::Relaxed) + bytes > self.room {
+            return self.drop_event(bytes);
+        }
         let event = Event {
             at: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or(Duration::ZERO),
-            number: if has_room { self.counts.number.fetch_add(1, Ordering::Relaxed) + 1 } else { 0 },
+            number: self.counts.number.fetch_add(1, Ordering::Relaxed) + 1,
             what,
             key: key.into(),
         };
-        // Nobody takes what is told after the server has gone.
-        if has_room && self.events.send(event).is_ok() {
-            self.counts.written.fetch_add(1, Ordering::Relaxed);
-        } else {
-            self.bytes.fetch_sub(bytes, Ordering::Relaxed);
-            self.counts.dropped.fetch_add(1, Ordering::Relaxed);
+        match self.events.send(event) {
+            Ok(()) => {
+                self.counts.written.fetch_add(1, Ordering::Relaxed);
+            }
+            // Nobody takes what is told after the server has gone.
+            Err(_) => self.drop_event(bytes),
         }
+    }
+
+    fn drop_event(&self, bytes: usize) {
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+        self.counts.dropped.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -104,7 +113,7 @@ mod tests {
     #[test]
     fn nothing_is_dropped_while_there_is_room() {
         let counts = Arc::<Counts>::default();
-        let (log, logged) = log(counts.clone());
+        let (log, logged) = log(LOG_BYTES, counts.clone());
         let (seen, done) = (AtomicU64::new(0), AtomicBool::new(false));
         let count = 100_000;
         std::thread::scope(|scope| {
@@ -132,7 +141,7 @@ mod tests {
     #[test]
     fn what_is_written_when_nobody_can_take_it_is_dropped() {
         let counts = Arc::<Counts>::default();
-        let (log, logged) = log(counts.clone());
+        let (log, logged) = log(LOG_BYTES, counts.clone());
         drop(logged);
         log.write(deleted(), b"key");
         assert_eq!((counts.dropped.load(Ordering::Relaxed), log.bytes.load(Ordering::Relaxed)), (1, 0));

@@ -34,6 +34,8 @@ pub(crate) use watcher::{WATCHER_BYTES, Watcher};
 
 /// As many may watch at the same time.
 const MOST_WATCHERS: usize = 20;
+/// Bytes that the log of evictions may take, which all threads share.
+const EVICTIONS_BYTES: usize = 4 * LOG_BYTES;
 /// The bits of [`Observers`] that are no stream's: `stats detail` counts; requests are logged; lookups are, too.
 const DETAIL: u32 = 1 << 31;
 const LOGGED: u32 = 1 << 30;
@@ -138,14 +140,18 @@ impl Drop for Seat {
 impl Watch {
     /// A log for one thread.
     pub(crate) fn join(&self) -> Log {
-        let (log, logged) = log::log(self.counts.clone());
+        self.join_with(LOG_BYTES)
+    }
+
+    fn join_with(&self, room: usize) -> Log {
+        let (log, logged) = log::log(room, self.counts.clone());
         self.logs.lock().push(logged);
         log
     }
 
     /// Hears of the evictions of a cache while somebody watches them. All threads that evict share a log.
     pub(crate) fn hear_of_evictions(self: &Arc<Self>, cache: &Cache) {
-        let (log, kept) = (self.join(), cache.clone());
+        let (log, kept) = (self.join_with(EVICTIONS_BYTES), cache.clone());
         cache.when_evicted(move |evicted| log.write(What::evicted(evicted), evicted.key));
         // There is one cache for each.
         let _ = self.tell_evictions.set(Box::new(move |on| kept.tell_evictions(on)));
