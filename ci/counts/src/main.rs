@@ -25,7 +25,7 @@ use art::{OwnedTree, Tree, encode};
 use cache::engine::{Cache, Config as CacheConfig, Entry, Session, Verb};
 use cuckoo::{Config as CuckooConfig, Hashes, Location, Table};
 use lookaside::{Config, Map, OwnedMap, RwLock};
-use protocol::{Line, Request, parse, reply, split_line};
+use protocol::{Line, Request, parse, parse_plain, parse_plain_get, reply, split_line};
 
 /// Keys of the indexes.
 const KEYS: u64 = 1024;
@@ -304,8 +304,15 @@ fn art_owned_found() -> u64 {
     singly(|key| *tree.get(&tree_key(key)).expect("there"))
 }
 
-/// Finds a line, parses it, and walks over the keys of a get.
+/// Reads a request as the server does: as clients write it, or else finds its line, and parses that, and walks over
+/// the keys of a get.
 fn parsed(received: &[u8]) -> u64 {
+    if let Some((key, length)) = parse_plain_get(received) {
+        return (key.as_bytes().len() + length) as u64;
+    }
+    if let Some((_, length)) = parse_plain(received) {
+        return length as u64;
+    }
     let Line::Complete(line) = split_line(received) else { panic!("a whole line") };
     match parse(line) {
         Ok(Request::Get(get)) => get.keys.map(|key| key.as_bytes().len() as u64).sum(),

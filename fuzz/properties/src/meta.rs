@@ -4,8 +4,10 @@
 //! The first byte picks the command, so that no byte is lost on finding it.
 
 use protocol::meta::{MAX_DECODED_LENGTH, MetaKey, MetaRequest};
-use protocol::{Connection, MAX_KEY_LENGTH, Request, parse, parse_plain};
+use protocol::{Connection, MAX_KEY_LENGTH, Request, parse};
 use server::{InProcess, Settings};
+
+use crate::parser::check_plain;
 
 const COMMANDS: [&[u8]; 6] = [b"mg ", b"ms ", b"md ", b"ma ", b"me ", b"mn "];
 
@@ -14,10 +16,8 @@ pub fn meta(data: &[u8]) {
     let Some((&command, data)) = data.split_first() else { return };
     let command = COMMANDS[usize::from(command) % COMMANDS.len()];
     let text = data.split(|&byte| byte == b'\n').next().unwrap_or_default();
-    let line = [command, text, b"\n"].concat();
-    if let Some(request) = parse_plain(&line) {
-        assert_eq!(Ok(request), parse(&line), "{}", line.escape_ascii());
-    }
+    let line = [command, text, b"\r\n"].concat();
+    check_plain(&line, &line);
     let mut block = 0;
     let mut closes = false;
     match parse(&line) {

@@ -2,7 +2,8 @@
 //! written out again means the same.
 
 use protocol::{
-    KeyStream, LINE_LIMIT, Line, MAX_KEY_LENGTH, Request, StreamState, parse, parse_plain, split_line,
+    KeyStream, LINE_LIMIT, Line, MAX_KEY_LENGTH, Request, StreamState, parse, parse_plain, parse_plain_get,
+    split_line,
 };
 
 /// What the parser makes of bytes.
@@ -12,10 +13,12 @@ pub fn parser(data: &[u8]) {
         match split_line(rest) {
             Line::Complete(line) => {
                 assert!(line.ends_with(b"\n") && rest.starts_with(line));
+                check_plain(rest, line);
                 check_line(line);
                 rest = &rest[line.len()..];
             }
             Line::Incomplete => {
+                assert!(parse_plain(rest).is_none() && parse_plain_get(rest).is_none());
                 assert!(!rest.contains(&b'\n'), "a whole line was called incomplete");
                 break;
             }
@@ -31,10 +34,18 @@ pub fn parser(data: &[u8]) {
     }
 }
 
-fn check_line(line: &[u8]) {
-    if let Some(request) = parse_plain(line) {
-        assert_eq!(Ok(request), parse(line), "{}", line.escape_ascii());
+/// What is read at once of what was received is what is read of its first line.
+pub(crate) fn check_plain(received: &[u8], line: &[u8]) {
+    if let Some((request, length)) = parse_plain(received) {
+        assert_eq!((Ok(request), length), (parse(line), line.len()), "{}", line.escape_ascii());
     }
+    if let Some((key, length)) = parse_plain_get(received) {
+        let Ok(Request::Get(get)) = parse(line) else { panic!("no get: {}", line.escape_ascii()) };
+        assert!(!get.with_cas && get.keys.eq([key]) && length == line.len(), "{}", line.escape_ascii());
+    }
+}
+
+fn check_line(line: &[u8]) {
     match parse(line) {
         Ok(request) => {
             let mut written = Vec::new();

@@ -6,7 +6,7 @@
 //! is short enough, and the next stride starts behind it. A list of up to 250 bytes needs no check at all.
 //! (Rejected: noting down where the keys lie. It needs memory in proportion to the line.)
 
-use crate::token::{skip_spaces, split_token};
+use crate::token::{skip_spaces, split_token, word_length};
 use std::fmt;
 use std::iter::FusedIterator;
 use std::ops::Deref;
@@ -37,6 +37,15 @@ impl<'a> Key<'a> {
     /// A token of a request line, which can have neither a space nor a line feed in it, as a key.
     pub(crate) fn from_token(token: &'a [u8]) -> Option<Key<'a>> {
         (1..=MAX_KEY_LENGTH).contains(&token.len()).then_some(Key(token))
+    }
+
+    /// The key at the start of a text that may go on behind its line, and what stands behind it, if that is a key that
+    /// is not looked at any further: no space before it, not too long. Where it ends is any space, control character or
+    /// line end.
+    #[inline(always)]
+    pub(crate) fn split_plain(text: &'a [u8]) -> Option<(Key<'a>, &'a [u8])> {
+        let (key, behind) = text.split_at(word_length(text));
+        Some((Key::from_token(key)?, behind))
     }
 
     /// The key's bytes.

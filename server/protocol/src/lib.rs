@@ -84,7 +84,7 @@ pub use text::{
     Cachedump, DetailRequest, Factor, LruCrawlerRequest, LruRequest, Shutdown, SlabsRequest, Streams,
 };
 pub use text::{GetRequest, KeyStream, Request, StatsTopic, StoreRequest, StreamState, Streamed, Verb};
-pub use text::{parse, parse_plain, reply, response};
+pub use text::{parse, parse_plain, parse_plain_get, reply, response};
 
 /// The program of the README, compiled and run.
 #[cfg(doctest)]

@@ -106,7 +106,7 @@ pub(crate) fn append(out: &mut Vec<u8>, number: u64) {
 }
 
 /// The same with the end of a line behind it, which goes with the digits of a short one.
-#[inline]
+#[inline(always)]
 pub(crate) fn append_line(out: &mut Vec<u8>, number: u64) {
     match number {
         0..10 => out.extend_from_slice(&[b'0' + number as u8, b'\r', b'\n']),

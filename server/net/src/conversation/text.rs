@@ -4,7 +4,7 @@ use cache::engine::Hit;
 use protocol::meta::{Flags, MetaLookups, MetaRequest};
 use protocol::{
     Connection, ErrorReply, GetRequest, Key, KeyStream, Line, Refusal, Request, StoreRequest, StreamState,
-    Verb, parse, parse_plain, reply, split_line,
+    Verb, parse, parse_plain, parse_plain_get, reply, split_line,
 };
 
 use super::block::Asker as Storer;
@@ -67,15 +67,22 @@ impl<'d> Lines<'d> {
     #[inline(always)]
     fn next(&mut self, run: &mut Run<'d, Getter<'d>, Request<'d>>) -> bool {
         let rest = run.unread();
+        if rest.is_empty() {
+            return false;
+        }
+        if let Some((key, length)) = parse_plain_get(rest) {
+            run.begin(length, key.as_bytes(), Getter::Classic { with_cas: false, is_last: true });
+            return true;
+        }
         if let Some((request, length)) = self.lookups.next(rest) {
             let key = request.key.plain().unwrap_or_default();
             run.begin(length, key, Getter::Meta(request.flags));
             return true;
         }
-        let Line::Complete(line) = split_line(rest) else { return false };
-        if !rest.starts_with(b"g") && run.write(|place| *place = plain(line)) {
+        if run.write(|place| *place = plain(rest)) {
             return true;
         }
+        let Line::Complete(line) = split_line(rest) else { return false };
         match parse(line) {
             Ok(Request::Get(GetRequest { mut keys, with_cas })) => {
                 let Some(key) = keys.next() else { return false };
@@ -86,7 +93,7 @@ impl<'d> Lines<'d> {
                 }
                 true
             }
-            Ok(request) => run.write(|place| *place = Written::of(request, line)),
+            Ok(request) => run.write(|place| *place = Written::of(request, line.len())),
             Err(_) => false,
         }
     }
@@ -322,18 +329,18 @@ fn written<'d>(request: &Request<'d>) -> Option<(&'d [u8], usize)> {
     })
 }
 
-/// The request of a line as most clients write it, if it writes.
+/// The request at the start of what was received, if it writes and is as most clients write it.
 #[inline(always)]
-fn plain<'d>(line: &'d [u8]) -> Option<Written<'d, Request<'d>>> {
-    parse_plain(line).and_then(|request| Written::of(request, line))
+fn plain<'d>(received: &'d [u8]) -> Option<Written<'d, Request<'d>>> {
+    parse_plain(received).and_then(|(request, line)| Written::of(request, line))
 }
 
 impl<'d> Written<'d, Request<'d>> {
-    /// The request of a line, if it writes.
+    /// A request whose line has so many bytes, if it writes.
     #[inline(always)]
-    fn of(request: Request<'d>, line: &[u8]) -> Option<Self> {
+    fn of(request: Request<'d>, line: usize) -> Option<Self> {
         let (key, block) = written(&request)?;
-        Some(Written { request, key, line: line.len(), total: line.len() + block })
+        Some(Written { request, key, line, total: line + block })
     }
 }
 

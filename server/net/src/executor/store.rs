@@ -72,19 +72,25 @@ pub(crate) struct Reserved {
 
 impl Executor {
     /// Whether a value is too large to be stored; what it was to replace is gone then, if it is not to stay.
+    #[inline]
     pub(crate) fn refuse_too_large(&mut self, storing: &Storing<'_>) -> bool {
-        let Storing { key, length, .. } = *storing;
-        let too_large = self.shared.settings.is_too_large(key.len(), length, storing.entry().flags);
+        let flags = storing.entry().flags;
+        let too_large = self.shared.settings.is_too_large(storing.key.len(), storing.length, flags);
         if too_large {
-            self.metrics.too_large(1);
-            if self.is_observed() {
-                self.observe_store(key, StoredAs::TooLarge, storing.how.name(), Expiry::Never, None);
-            }
-            if storing.or_nothing {
-                self.session.delete(key);
-            }
+            self.refuse(storing);
         }
         too_large
+    }
+
+    #[cold]
+    fn refuse(&mut self, storing: &Storing<'_>) {
+        self.metrics.too_large(1);
+        if self.is_observed() {
+            self.observe_store(storing.key, StoredAs::TooLarge, storing.how.name(), Expiry::Never, None);
+        }
+        if storing.or_nothing {
+            self.session.delete(storing.key);
+        }
     }
 
     /// Stores a value that is there.

@@ -37,11 +37,12 @@ pub(super) fn parse(rest: &[u8]) -> Result<MetaArithmetic<'_>, Refusal> {
     Ok(MetaArithmetic { key, operation, flags })
 }
 
-/// A line as clients write it, which counts up.
+/// A line as clients write it, which counts up, and what is behind it.
 #[inline(always)]
-pub(crate) fn parse_plain(rest: &[u8]) -> Option<MetaArithmetic<'_>> {
-    let (key, flags) = plain_key_and_flags(rest)?;
-    (!flags.has(b'M')).then_some(MetaArithmetic { key, operation: Operation::Increment, flags })
+pub(crate) fn parse_plain(rest: &[u8]) -> Option<(MetaArithmetic<'_>, &[u8])> {
+    let (key, flags, behind) = plain_key_and_flags(rest)?;
+    let request = MetaArithmetic { key, operation: Operation::Increment, flags };
+    (!flags.has(b'M')).then_some((request, behind))
 }
 
 impl MetaArithmetic<'_> {

@@ -20,11 +20,11 @@ pub(super) fn parse(rest: &[u8]) -> Result<MetaDelete<'_>, Refusal> {
     Ok(MetaDelete { key, flags })
 }
 
-/// A line as clients write it.
+/// A line as clients write it, and what is behind it.
 #[inline(always)]
-pub(crate) fn parse_plain(rest: &[u8]) -> Option<MetaDelete<'_>> {
-    let (key, flags) = plain_key_and_flags(rest)?;
-    Some(MetaDelete { key, flags })
+pub(crate) fn parse_plain(rest: &[u8]) -> Option<(MetaDelete<'_>, &[u8])> {
+    let (key, flags, behind) = plain_key_and_flags(rest)?;
+    Some((MetaDelete { key, flags }, behind))
 }
 
 impl MetaDelete<'_> {

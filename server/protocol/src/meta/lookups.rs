@@ -5,10 +5,10 @@
 //! opaque token, which differs from line to line, is left out: what stands before it and behind it is compared. All
 //! else is walked letter by letter.
 
-use super::arguments::plain_key;
 use super::flags::{Flags, Letters, short_argument};
 use super::get::{self, MetaGet};
 use super::key::MetaKey;
+use crate::key::Key;
 use crate::reply::CRLF;
 
 /// Finds the `mg` that follow each other.
@@ -58,8 +58,8 @@ impl MetaLookups {
     #[inline]
     pub fn next<'a>(&mut self, received: &'a [u8]) -> Option<(MetaGet<'a>, usize)> {
         let rest = received.strip_prefix(b"mg ")?;
-        let Some((key, behind)) = plain_key(rest) else { return get::next_lookup(received) };
-        let key = MetaKey::from_plain(key);
+        let Some((key, behind)) = Key::split_plain(rest) else { return get::next_lookup(received) };
+        let key = MetaKey::from_plain(key.as_bytes());
         let head = received.len() - behind.len();
         if let Some((flags, length)) = self.before.flags_like_these(behind) {
             return Some((MetaGet { key, flags }, head + length));

@@ -3,11 +3,11 @@
 use super::flags::Flags;
 use super::key::MetaKey;
 use crate::error::ErrorReply;
-use crate::key::MAX_KEY_LENGTH;
+use crate::key::Key;
 use crate::number::{append, short_number, value_length};
 use crate::refusal::Refusal;
 use crate::reply::CRLF;
-use crate::token::{skip_spaces, split_token, token_length};
+use crate::token::{skip_spaces, split_token};
 
 /// `ms`. `length` bytes of data and a CRLF follow the line, as for [`StoreRequest`](crate::StoreRequest).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -57,15 +57,15 @@ pub(super) fn parse(rest: &[u8]) -> Result<MetaSet<'_>, Refusal> {
     Ok(MetaSet { key, length, mode, flags })
 }
 
-/// A line as clients write it, in no mode.
+/// A line as clients write it, in no mode, and what is behind it.
 #[inline(always)]
-pub(crate) fn parse_plain(rest: &[u8]) -> Option<MetaSet<'_>> {
-    let (key, behind) = rest.split_at(token_length(rest));
+pub(crate) fn parse_plain(rest: &[u8]) -> Option<(MetaSet<'_>, &[u8])> {
+    let (key, behind) = Key::split_plain(rest)?;
     let (length, behind) = short_number(behind)?;
     let (flags, end) = Flags::short_behind(behind);
-    let is_plain = matches!(key.len(), 1..=MAX_KEY_LENGTH) && end == behind.len() && !flags.has(b'M');
-    let (key, mode) = (MetaKey::from_plain(key), MetaMode::Set);
-    is_plain.then_some(MetaSet { key, length: length as usize, mode, flags })
+    let key = MetaKey::from_plain(key.as_bytes());
+    let set = MetaSet { key, length: length as usize, mode: MetaMode::Set, flags };
+    (!flags.has(b'M')).then_some((set, &behind[end..]))
 }
 
 impl MetaSet<'_> {

@@ -16,14 +16,19 @@ pub(super) fn key_and_argument(rest: &[u8]) -> Result<(Key<'_>, &[u8], bool), Re
     Ok((key, argument, noreply))
 }
 
-/// Whether a line ends here but for `noreply`, and says it: `None` if anything else follows.
+/// Whether `noreply` stands here, behind a space, and what follows it, or would.
 #[inline(always)]
-pub(super) fn ends_in_noreply(rest: &[u8]) -> Option<bool> {
-    match rest {
-        b"" => Some(false),
-        b" noreply" => Some(true),
-        _ => None,
+pub(super) fn plain_noreply(rest: &[u8]) -> (bool, &[u8]) {
+    match rest.strip_prefix(b" noreply") {
+        Some(behind) => (true, behind),
+        None => (false, rest),
     }
+}
+
+/// What was read of a text, if it was all of it.
+#[inline(always)]
+pub(super) fn whole<T>((read, behind): (T, &[u8])) -> Option<T> {
+    behind.is_empty().then_some(read)
 }
 
 /// A line of a command that is known by its first token.

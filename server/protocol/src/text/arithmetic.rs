@@ -1,13 +1,13 @@
 //! `incr`, `decr`.
 
-use super::arguments::{ends_in_noreply, key_and_argument};
+use super::arguments::{key_and_argument, plain_noreply, whole};
 use super::format::RequestLine;
 use crate::arithmetic::Operation;
 use crate::error::ErrorReply;
 use crate::key::Key;
 use crate::number::{short_number, strict_u64};
 use crate::refusal::Refusal;
-use crate::token::{skip_spaces, token_length};
+use crate::token::skip_spaces;
 
 impl Operation {
     /// The command's name.
@@ -19,9 +19,12 @@ impl Operation {
     }
 }
 
+/// A key, a delta, and whether nobody waits for a reply.
+type Counting<'a> = (Key<'a>, u64, bool);
+
 /// `<key> <delta> [noreply]`.
-pub(super) fn parse(rest: &[u8]) -> Result<(Key<'_>, u64, bool), Refusal> {
-    if let Some(plain) = parse_plain(skip_spaces(rest)) {
+pub(super) fn parse(rest: &[u8]) -> Result<Counting<'_>, Refusal> {
+    if let Some(plain) = parse_plain(skip_spaces(rest)).and_then(whole) {
         return Ok(plain);
     }
     let (key, delta, noreply) = key_and_argument(rest)?;
@@ -31,11 +34,11 @@ pub(super) fn parse(rest: &[u8]) -> Result<(Key<'_>, u64, bool), Refusal> {
 
 /// A line as clients write it: as [`super::store`] has it.
 #[inline(always)]
-pub(super) fn parse_plain(rest: &[u8]) -> Option<(Key<'_>, u64, bool)> {
-    let (key, rest) = rest.split_at(token_length(rest));
-    let key = Key::from_token(key)?;
+pub(super) fn parse_plain(rest: &[u8]) -> Option<(Counting<'_>, &[u8])> {
+    let (key, rest) = Key::split_plain(rest)?;
     let (delta, rest) = short_number(rest)?;
-    Some((key, delta.into(), ends_in_noreply(rest)?))
+    let (noreply, behind) = plain_noreply(rest);
+    Some(((key, delta.into(), noreply), behind))
 }
 
 pub(super) fn write(

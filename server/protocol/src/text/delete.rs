@@ -1,11 +1,11 @@
 //! `delete`.
 
-use super::arguments::{BAD_FORMAT, ends_in_noreply};
+use super::arguments::{BAD_FORMAT, plain_noreply, whole};
 use super::format::RequestLine;
 use crate::error::ErrorReply;
 use crate::key::Key;
 use crate::refusal::Refusal;
-use crate::token::{Tokens, skip_spaces, token_length};
+use crate::token::{Tokens, skip_spaces};
 
 /// `<key> [0] [noreply]`, the `0` being a time that some old clients send.
 ///
@@ -13,7 +13,7 @@ use crate::token::{Tokens, skip_spaces, token_length};
 /// libmemcached's test of servers asks for the error. 1.6.45 ignores it and deletes, and so does this where nobody
 /// would read the error: a client that waits for none would go on with a stale item.
 pub(super) fn parse(rest: &[u8]) -> Result<(Key<'_>, bool), Refusal> {
-    if let Some(plain) = parse_plain(skip_spaces(rest)) {
+    if let Some(plain) = parse_plain(skip_spaces(rest)).and_then(whole) {
         return Ok(plain);
     }
     let mut tokens = Tokens::after_name(rest);
@@ -27,12 +27,12 @@ pub(super) fn parse(rest: &[u8]) -> Result<(Key<'_>, bool), Refusal> {
     Ok((key, noreply))
 }
 
-/// A key and at most `noreply`, unless the key is that word.
+/// A key and at most `noreply`, unless the key is that word; and what is behind it, as [`super::store`] has it.
 #[inline(always)]
-pub(super) fn parse_plain(rest: &[u8]) -> Option<(Key<'_>, bool)> {
-    let (key, rest) = rest.split_at(token_length(rest));
-    let noreply = ends_in_noreply(rest)?;
-    (noreply || key != b"noreply").then_some((Key::from_token(key)?, noreply))
+pub(super) fn parse_plain(rest: &[u8]) -> Option<((Key<'_>, bool), &[u8])> {
+    let (key, rest) = Key::split_plain(rest)?;
+    let (noreply, behind) = plain_noreply(rest);
+    (noreply || *key != *b"noreply").then_some(((key, noreply), behind))
 }
 
 pub(super) fn write(line: &mut RequestLine<'_>, key: &Key<'_>, noreply: bool) {

@@ -45,7 +45,7 @@ pub use get::GetRequest;
 pub use key_stream::{KeyStream, StreamState, Streamed};
 pub use lru::{Factor, LruRequest};
 pub use lru_crawler::LruCrawlerRequest;
-pub use plain::parse_plain;
+pub use plain::{parse_plain, parse_plain_get};
 pub use request::Request;
 pub use shutdown::Shutdown;
 pub use slabs::SlabsRequest;

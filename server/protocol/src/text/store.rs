@@ -1,12 +1,12 @@
 //! `set`, `add`, `replace`, `append`, `prepend`, `cas`: a line, and a data block behind it.
 
-use super::arguments::{BAD_FORMAT, ends_in_noreply};
+use super::arguments::{BAD_FORMAT, plain_noreply, whole};
 use super::format::RequestLine;
 use crate::error::ErrorReply;
 use crate::key::Key;
 use crate::number::{c_i64, c_u64, short_number, strict_u64, value_length};
 use crate::refusal::Refusal;
-use crate::token::{Tokens, skip_spaces, token_length};
+use crate::token::{Tokens, skip_spaces};
 
 /// A storage command. `length` bytes of data and a CRLF follow the line.
 ///
@@ -64,7 +64,7 @@ impl Verb {
 pub(super) fn parse(rest: &[u8], verb: Verb) -> Result<StoreRequest<'_>, Refusal> {
     let rest = skip_spaces(rest);
     if !matches!(verb, Verb::Cas(_))
-        && let Some(request) = parse_plain(rest, verb)
+        && let Some(request) = parse_plain(rest, verb).and_then(whole)
     {
         return Ok(request);
     }
@@ -93,16 +93,16 @@ pub(super) fn parse(rest: &[u8], verb: Verb) -> Result<StoreRequest<'_>, Refusal
 }
 
 /// A line as clients write it, read once from left to right: a key, three short numbers with a space before each, and
-/// nothing else but `noreply`. Of any other line, good or bad, nothing is said.
+/// perhaps `noreply`. What is behind that, is who calls to look at: of any other line, good or bad, nothing is said.
 #[inline(always)]
-pub(super) fn parse_plain(rest: &[u8], verb: Verb) -> Option<StoreRequest<'_>> {
-    let (key, rest) = rest.split_at(token_length(rest));
-    let key = Key::from_token(key)?;
+pub(super) fn parse_plain(rest: &[u8], verb: Verb) -> Option<(StoreRequest<'_>, &[u8])> {
+    let (key, rest) = Key::split_plain(rest)?;
     let (flags, rest) = short_number(rest)?;
     let (exptime, rest) = short_number(rest)?;
     let (length, rest) = short_number(rest)?;
-    let noreply = ends_in_noreply(rest)?;
-    Some(StoreRequest { verb, key, flags, exptime: exptime as i32, length: length as usize, noreply })
+    let (noreply, behind) = plain_noreply(rest);
+    let (exptime, length) = (exptime as i32, length as usize);
+    Some((StoreRequest { verb, key, flags, exptime, length, noreply }, behind))
 }
 
 pub(super) fn write(line: &mut RequestLine<'_>, request: &StoreRequest<'_>) {
