@@ -8,6 +8,7 @@
 //! |---|---|
 //! | the atomics, [`Mutex`], [`Condvar`], [`Arc`], [`fence`] and the hints | whatever is to be explored |
 //! | [`reclaim`] | memory that readers may still look at |
+//! | [`Bias`] | a lock that readers need not take, as long as nobody writes |
 //! | [`counters!`] | counters that threads do not share, added up when they are read |
 //! | [`Within`] | which locks a thread holds while it runs its caller's code |
 //!
@@ -35,6 +36,7 @@
 //! A module uses those of the floors below it:
 //!
 //! ```text
+//!                 bias
 //!               reclaim
 //!   its parts: waiting > record > shared > barrier; bag, thread, turn
 //!                seam
@@ -50,6 +52,7 @@
 //! read-modify-writes, which hide nothing from each other and synchronise nothing: all orders are tried, and the load
 //! or store behind it still sees whatever the memory model lets it see.
 
+mod bias;
 #[cfg(not(loom))]
 mod counters;
 #[cfg(loom)]
@@ -61,6 +64,7 @@ mod standard;
 #[cfg(not(loom))]
 mod within;
 
+pub use bias::{Bias, Reading};
 #[cfg(not(loom))]
 pub use counters::{CounterSet, Counting, Registry};
 pub use seam::*;

@@ -121,7 +121,7 @@ mod barrier;
 mod record;
 mod shared;
 #[cfg(not(loom))]
-mod thread;
+pub(crate) mod thread;
 mod turn;
 mod waiting;
 
@@ -138,12 +138,15 @@ use std::sync::OnceLock;
 use crossbeam_utils::CachePadded;
 
 use self::bag::{Batch, Retired};
-use self::barrier::Barrier;
 use self::record::{INACTIVE, MOST, Padded, Record};
 use self::shared::Shared;
 use self::turn::Turn;
 use self::waiting::Waiting;
 use crate::seam::{AtomicBool, AtomicPtr, AtomicU64, Mutex, Ordering};
+
+pub(crate) use self::barrier::Barrier;
+#[cfg(test)]
+pub(crate) use self::barrier::Kind;
 
 pub use self::bag::quietly;
 pub use self::turn::free_in_turn;

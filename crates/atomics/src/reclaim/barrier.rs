@@ -5,14 +5,14 @@ use crate::seam::{AtomicBool, Ordering, fence};
 /// By what the store of an epoch and the look at it are kept apart. One for the whole process, decided before anyone
 /// pins: a light barrier of one kind is none against a heavy one of another.
 #[derive(Debug)]
-pub(super) struct Barrier {
+pub(crate) struct Barrier {
     kind: Kind,
     /// Whether a heavy one could not be had.
     failed: AtomicBool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     /// The system makes all threads of the process execute a fence.
     #[cfg(all(target_os = "linux", not(any(loom, miri, lookaside_portable))))]
     Membarrier,
@@ -27,22 +27,22 @@ pub(super) enum Kind {
 }
 
 impl Barrier {
-    pub(super) fn of_kind(kind: Kind) -> Barrier {
+    pub(crate) fn of_kind(kind: Kind) -> Barrier {
         Barrier { kind, failed: AtomicBool::new(false) }
     }
 
     #[cfg(all(test, not(loom)))]
-    pub(super) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         self.kind
     }
 
-    pub(super) fn of_this_process() -> Barrier {
+    pub(crate) fn of_this_process() -> Barrier {
         Barrier::of_kind(kind_of_this_process())
     }
 
     /// The readers' side: between the store of an epoch and the loads behind it.
     #[inline(always)]
-    pub(super) fn light(&self) {
+    pub(crate) fn light(&self) {
         match self.kind {
             Kind::Fences => fence(Ordering::SeqCst),
             #[cfg(all(test, loom))]
@@ -57,7 +57,7 @@ impl Barrier {
     /// The collector's side: between what was unlinked and the look at the epochs. Whether it could be had: a filter
     /// that came into force behind the registration may refuse it.
     #[must_use]
-    pub(super) fn heavy(&self) -> bool {
+    pub(crate) fn heavy(&self) -> bool {
         let outcome = match self.kind {
             #[cfg(all(target_os = "linux", not(any(loom, miri, lookaside_portable))))]
             Kind::Membarrier => {
@@ -78,7 +78,7 @@ impl Barrier {
     }
 
     /// Whether there may be something that waits for a heavy one.
-    pub(super) fn has_failed(&self) -> bool {
+    pub(crate) fn has_failed(&self) -> bool {
         self.failed.load(Ordering::Relaxed)
     }
 }

@@ -7,11 +7,11 @@ use parking_lot::Mutex;
 
 /// The calling thread.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Thread {
+pub(crate) struct Thread {
     /// Greater than all, if it has none.
-    pub(super) number: usize,
+    pub(crate) number: usize,
     /// Of no other living thread.
-    pub(super) identity: usize,
+    pub(crate) identity: usize,
 }
 
 const NONE: usize = usize::MAX;
@@ -44,12 +44,12 @@ impl Drop for End {
 
 /// The calling thread, as far as it is known.
 #[inline(always)]
-pub(super) fn current() -> Thread {
+pub(crate) fn current() -> Thread {
     NUMBER.with(|number| Thread { number: number.get(), identity: std::ptr::from_ref(number).addr() })
 }
 
 /// The calling thread with a number; none if its thread-locals are being destroyed, and the number has gone.
-pub(super) fn numbered() -> Option<Thread> {
+pub(crate) fn numbered() -> Option<Thread> {
     let thread = current();
     if thread.number != NONE {
         return Some(thread);
