@@ -6,8 +6,10 @@
 //! run again where everything is installed. It goes past the test harness, which keeps to itself what a test that
 //! passes prints.
 //!
-//! And what it may have from outside: [`limited`]. And what stress tests draw from: [`Random`].
+//! And what it may have from outside: [`limited`]; how much of it is wanted: [`cases`]. And what stress tests draw
+//! from: [`Random`].
 
+mod cases;
 mod limited;
 mod random;
 
@@ -16,6 +18,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::sync::{Mutex, PoisonError};
 
+pub use cases::cases;
 pub use limited::limited;
 pub use random::Random;
 pub use rustix::process::Resource;

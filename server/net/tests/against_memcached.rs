@@ -427,7 +427,7 @@ fn random_sequences() {
     // memcached counts its time from a minute and two seconds before its start.
     let foresight = Model::new(memcached_model::now() - 62);
     let config = ProptestConfig {
-        cases: 3000,
+        cases: outside::cases(3000),
         max_shrink_iters: 400,
         failure_persistence: None,
         ..ProptestConfig::default()
@@ -473,7 +473,8 @@ fn random_sequences() {
         .unwrap_or_else(|failure| panic!("{failure}"));
     // All that they were asked, and have counted since they were last told to begin anew.
     state.into_inner().0.compare_counts();
-    assert!(compared > 10_000, "{compared} parts were compared; left out: {left_out:#?}");
+    let expected = outside::cases(10_000);
+    assert!(compared > expected, "{compared} parts were compared; left out: {left_out:#?}");
 }
 
 /// Sizes at which an item becomes too large, alone and by being extended, with all that counts.

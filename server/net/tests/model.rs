@@ -416,7 +416,9 @@ fn shown(bytes: &[u8]) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: outside::cases(1000), failure_persistence: None, ..ProptestConfig::default()
+    })]
 
     #[test]
     fn a_server_is_a_map_with_a_clock(

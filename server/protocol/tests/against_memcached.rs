@@ -185,7 +185,7 @@ fn random_sequences() {
     let Some(mut pair) = Pair::start() else { return };
     let model = Model::new(pair.started);
     let config = ProptestConfig {
-        cases: 3000,
+        cases: outside::cases(3000),
         max_shrink_iters: 200,
         failure_persistence: None,
         ..ProptestConfig::default()
@@ -224,7 +224,7 @@ fn random_sequences() {
         })
         .unwrap_or_else(|failure| panic!("{failure}"));
     assert!(
-        compared > 3000 && refused > 500,
+        compared > outside::cases(3000) && refused > outside::cases(500),
         "{compared} lines were compared, {refused} of them bad; skipped: {skipped:#?}"
     );
 }

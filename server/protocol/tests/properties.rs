@@ -29,7 +29,7 @@ fn outcome(line: &[u8]) -> Outcome {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(4000))]
+    #![proptest_config(ProptestConfig::with_cases(outside::cases(4000)))]
 
     #[test]
     fn agrees_with_the_naive_parser(line in lines::line()) {
