@@ -3,6 +3,9 @@
 //! Each thread has a session of its own, made when it first comes; a thread of the cache's keeps the time and the
 //! house. Closures are called while the session is pinned: one that comes back to the cache gets another session for
 //! that.
+//!
+//! Rejected: *the `thread_local` crate* for the sessions: it panics once its own destructor has run on the thread, and
+//! a destructor that panics there ends the process.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -11,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use thread_local::ThreadLocal;
+use atomics::reclaim::Collector;
 
 use crate::allocation::StoreError;
 use crate::cache::Cache as Engine;
@@ -40,7 +43,8 @@ pub struct Cache {
 /// What all handles share.
 struct Shared {
     engine: Engine,
-    sessions: ThreadLocal<RefCell<Session>>,
+    /// Of each thread one, also of one whose thread-locals are being destroyed. Nothing is retired here.
+    sessions: Collector<RefCell<Session>>,
     clock: Clock,
     stop: Arc<AtomicBool>,
     keeper: Option<JoinHandle<()>>,
@@ -109,7 +113,9 @@ impl Builder {
             .name("cache-keeper".into())
             .spawn(move || keep(&kept, housekeeper, clock, &stopped))
             .map_err(|error| CreateError::Thread(error.kind()))?;
-        let shared = Shared { engine, sessions: ThreadLocal::new(), clock, stop, keeper: Some(keeper) };
+        let making = engine.clone();
+        let sessions = Collector::with_locals(move || RefCell::new(making.session()));
+        let shared = Shared { engine, sessions, clock, stop, keeper: Some(keeper) };
         Ok(Cache { shared: Arc::new(shared) })
     }
 }
@@ -385,7 +391,8 @@ impl Cache {
     /// Does something with this thread's session.
     fn with<T>(&self, work: impl FnOnce(&mut Session) -> T) -> T {
         let Shared { engine, sessions, .. } = &*self.shared;
-        match sessions.get_or(|| RefCell::new(engine.session())).try_borrow_mut() {
+        let mine = sessions.pin();
+        match mine.local().try_borrow_mut() {
             Ok(mut session) => work(&mut session),
             Err(_) => work(&mut engine.session()),
         }
