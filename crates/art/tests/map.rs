@@ -5,13 +5,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow, RangeBounds};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
 use lookaside::{Config as TableConfig, Handle, Map, MapRef, OwnedMap, PageKind};
 use lookaside_art::index::Encode;
-use lookaside_art::{Config, OwnedTree, Tree};
+use lookaside_art::{Config, OwnedTree, Reader, Tree};
 use proptest::prelude::*;
 
 type Shared<T, K> = Tree<T, Handle<K, u64>>;
@@ -410,4 +410,17 @@ fn a_thread_that_is_ending_is_logged() {
     let mut logged = map.view().access_log().drain();
     logged.sort_unstable();
     assert_eq!(logged, [1u64, 2].map(lookaside_art::encode::u64));
+}
+
+/// What a panic leaves whole may be used by who has caught it, with no word more.
+#[test]
+fn a_panic_leaves_trees_whole_if_it_does_values() {
+    fn whole<T: UnwindSafe + RefUnwindSafe>() {}
+    whole::<(Tree<[u8], u8>, Reader<'static, [u8], u8>, OwnedTree<[u8; 8], u8>)>();
+    whole::<Map<u64, u64, Shared<[u8; 8], u64>>>();
+    let tree = Tree::<[u8; 8], u64>::new().unwrap();
+    let reader = tree.pin();
+    (0..9u64).for_each(|number| assert!(reader.insert(&number.to_be_bytes(), number).unwrap().is_none()));
+    assert!(catch_unwind(|| reader.retain(|_, number| *number < 5 || panic!("on purpose"))).is_err());
+    assert_eq!(reader.iter().count(), 9);
 }

@@ -26,6 +26,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -114,6 +115,10 @@ pub struct Buffer {
     /// Whom what is removed and replaced waits for.
     pub(crate) collector: Collector<ThreadState>,
 }
+
+// It calls nothing that could panic in the middle of a change.
+impl UnwindSafe for Buffer {}
+impl RefUnwindSafe for Buffer {}
 
 impl Buffer {
     /// A buffer for one index. Its monitor is on.

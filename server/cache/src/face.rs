@@ -9,6 +9,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -356,13 +357,15 @@ impl Cache {
         self.with(|session| session.delete(key))
     }
 
-    /// Deletes all values. It may wait for those who use the cache at this moment, so a closure that the cache has
-    /// called must not call it.
+    /// Deletes all values: none is found any more. They go one after the other, and until then [`Cache::len`] counts
+    /// them. It may wait for those who use the cache at this moment, so a closure that the cache has called must not
+    /// call it.
     pub fn clear(&self) {
         self.shared.engine.flush();
     }
 
-    /// Values in the cache; some that have expired and that nobody has noticed yet are among them.
+    /// Values in the cache; some that have expired or were [cleared](Cache::clear) and that nobody has noticed yet are
+    /// among them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.engine.len()
@@ -398,6 +401,10 @@ impl Cache {
         }
     }
 }
+
+// A closure that panics leaves the cache whole.
+impl UnwindSafe for Cache {}
+impl RefUnwindSafe for Cache {}
 
 impl fmt::Debug for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -163,3 +163,12 @@ fn a_thread_that_is_ending_uses_the_cache() {
         assert_eq!(cache.get(b"last"), Some(b"words".to_vec()));
     }
 }
+
+#[test]
+fn a_closure_that_panics_leaves_a_cache_that_answers() {
+    let cache = cache();
+    cache.set(b"key", b"value", None).unwrap();
+    assert!(std::panic::catch_unwind(|| cache.update(b"key", |_| panic!("on purpose"))).is_err());
+    assert_eq!(cache.get(b"key"), Some(b"value".to_vec()));
+    assert!(cache.update(b"key", |old| Some(old.to_vec())).unwrap());
+}

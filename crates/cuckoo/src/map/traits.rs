@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::iter::{IntoIter, Iter};
 use super::{HashMap, HashMapRef};
@@ -118,6 +119,13 @@ where
     S: BuildHasher,
 {
 }
+
+// A panic in code of the user's, which the map calls, leaves the map whole: see its module. So who catches one sees
+// what keys, values and hasher have become by it, and nothing else.
+impl<K: UnwindSafe, V: UnwindSafe, S: UnwindSafe> UnwindSafe for HashMap<K, V, S> {}
+impl<K: RefUnwindSafe, V: RefUnwindSafe, S: RefUnwindSafe> RefUnwindSafe for HashMap<K, V, S> {}
+impl<K: RefUnwindSafe, V: RefUnwindSafe, S: RefUnwindSafe> UnwindSafe for HashMapRef<'_, K, V, S> {}
+impl<K: RefUnwindSafe, V: RefUnwindSafe, S: RefUnwindSafe> RefUnwindSafe for HashMapRef<'_, K, V, S> {}
 
 impl<K, V, S> IntoIterator for HashMap<K, V, S> {
     type Item = (K, V);
