@@ -56,7 +56,9 @@ where
         let mut pinned = self.pin();
         // In a map that has some, half of them may be there: as the standard library's.
         let least = entries.size_hint().0;
-        pinned.reserve(if pinned.is_empty() { least } else { least.div_ceil(2) });
+        let room = if pinned.is_empty() { least } else { least.div_ceil(2) };
+        // Of an iterator that says it has more than any map could, entries are taken as they come.
+        pinned.pinned.reserve(room);
         for (number, (key, value)) in entries.enumerate() {
             pinned.insert(key, value);
             // What was replaced is not to pile up.
