@@ -129,7 +129,8 @@ impl Buffer {
         Buffer::for_indexes(config, 1)
     }
 
-    /// A buffer for up to so many indexes, 256 at most.
+    /// A buffer for up to so many indexes, 256 at most. A map that is dropped counts on: no more than so many ever
+    /// stand behind it.
     ///
     /// # Errors
     /// [`CreateError`]: no size that a table can have, no memory, or too many indexes.
@@ -159,7 +160,7 @@ impl Buffer {
         })
     }
 
-    /// A number for one more index.
+    /// A number for one more index. None is given twice.
     ///
     /// # Errors
     /// [`NoIdLeft`] if there are as many as the buffer was made for.
