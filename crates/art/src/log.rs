@@ -20,6 +20,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+#[cfg(feature = "lookaside")]
+use atomics::reclaim::Collector;
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
@@ -41,9 +43,10 @@ type Ring<K> = Mutex<Samples<K>>;
 /// The samples of all sessions at a tree.
 pub struct AccessLog<K: Key + ?Sized> {
     shared: Arc<Shared<K>>,
-    /// Those of threads that look up without a session, from behind a map.
+    /// Those of threads that look up without a session, from behind a map; also of one whose thread-locals are being
+    /// destroyed. Nothing is retired here.
     #[cfg(feature = "lookaside")]
-    samplers: thread_local::ThreadLocal<Sampler<K>>,
+    samplers: Collector<Sampler<K>>,
 }
 
 /// What a log and its sessions share.
@@ -61,10 +64,14 @@ struct Rings<K: Key + ?Sized> {
 impl<K: Key + ?Sized> Default for AccessLog<K> {
     fn default() -> Self {
         let rings = Rings { live: Vec::new(), ended: VecDeque::new() };
+        let shared = Arc::new(Shared { interval: CachePadded::default(), rings: Mutex::new(rings) });
         AccessLog {
-            shared: Arc::new(Shared { interval: CachePadded::default(), rings: Mutex::new(rings) }),
             #[cfg(feature = "lookaside")]
-            samplers: thread_local::ThreadLocal::default(),
+            samplers: {
+                let joined = Arc::clone(&shared);
+                Collector::with_locals(move || joined.join())
+            },
+            shared,
         }
     }
 }
@@ -84,11 +91,7 @@ impl<K: Key + ?Sized> AccessLog<K> {
     }
 
     pub(crate) fn join(&self) -> Sampler<K> {
-        let ring = Arc::new(Ring::<K>::default());
-        self.shared.rings.lock().live.push(Arc::clone(&ring));
-        // Any odd number will do that differs between sessions.
-        let seed = Arc::as_ptr(&ring).addr() as u64 | 1;
-        Sampler { ring, left: Cell::new(1), random: Cell::new(seed), shared: Arc::clone(&self.shared) }
+        self.shared.join()
     }
 
     /// Counts a lookup of a thread without a session, and samples it if it is its turn.
@@ -96,7 +99,7 @@ impl<K: Key + ?Sized> AccessLog<K> {
     #[inline(always)]
     pub(crate) fn saw(&self, key: &K) {
         if self.interval() > 0 {
-            self.samplers.get_or(|| self.join()).saw(key);
+            self.samplers.pin().local().saw(key);
         }
     }
 
@@ -139,6 +142,16 @@ pub fn share_of_lookups<K>(frequencies: &[(K, usize)], samples: usize) -> f64 {
     let all: usize = frequencies.iter().map(|&(_, count)| count).sum();
     let more: usize = frequencies.iter().map(|&(_, count)| count).filter(|&count| count > samples).sum();
     more as f64 / all.max(1) as f64
+}
+
+impl<K: Key + ?Sized> Shared<K> {
+    fn join(self: &Arc<Self>) -> Sampler<K> {
+        let ring = Arc::new(Ring::<K>::default());
+        self.rings.lock().live.push(Arc::clone(&ring));
+        // Any odd number will do that differs between sessions.
+        let seed = Arc::as_ptr(&ring).addr() as u64 | 1;
+        Sampler { ring, left: Cell::new(1), random: Cell::new(seed), shared: Arc::clone(self) }
+    }
 }
 
 /// One session's part in the log.

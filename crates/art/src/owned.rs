@@ -8,6 +8,7 @@
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::{Bound, Deref};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use crate::config::{Config, CreateError};
 use crate::core::Entries;
@@ -312,6 +313,10 @@ impl<K: Key + ?Sized, V> Drop for Refused<'_, K, V> {
         }
     }
 }
+
+// As of a `Tree`.
+impl<K: Key + ?Sized, V: UnwindSafe> UnwindSafe for OwnedTree<K, V> {}
+impl<K: Key + ?Sized, V: RefUnwindSafe> RefUnwindSafe for OwnedTree<K, V> {}
 
 impl<K: Key + ?Sized, V> fmt::Debug for OwnedTree<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -23,6 +23,7 @@
 #![allow(unsafe_code)]
 
 use std::collections::HashSet;
+use std::fmt;
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
@@ -99,6 +100,12 @@ pub struct Reorganization<'t, K: Key + ?Sized, V> {
     done: Reorganized,
     /// Nodes and leaves moved when something was freed last.
     freed: usize,
+}
+
+impl<K: Key + ?Sized, V> fmt::Debug for Reorganization<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reorganization").field("done", &self.done).finish_non_exhaustive()
+    }
 }
 
 impl<K: Key + ?Sized, V: Clone + Send + Sync + 'static> Tree<K, V> {

@@ -8,6 +8,7 @@
 
 use std::fmt;
 use std::ops::{Bound, Deref};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use atomics::reclaim::{Collector, Guard};
@@ -393,6 +394,12 @@ impl<K: Key + ?Sized, V> Deref for Reader<'_, K, V> {
         &self.tree.core
     }
 }
+
+// A panic in code of the user's, which a tree calls, leaves the tree whole.
+impl<K: Key + ?Sized, V: RefUnwindSafe> UnwindSafe for Tree<K, V> {}
+impl<K: Key + ?Sized, V: RefUnwindSafe> RefUnwindSafe for Tree<K, V> {}
+impl<K: Key + ?Sized, V: RefUnwindSafe> UnwindSafe for Reader<'_, K, V> {}
+impl<K: Key + ?Sized, V: RefUnwindSafe> RefUnwindSafe for Reader<'_, K, V> {}
 
 impl<K: Key + ?Sized, V> fmt::Debug for Tree<K, V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

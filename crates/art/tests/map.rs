@@ -2,14 +2,16 @@
 //! tables so small that the tree is asked as often as they are. Keys are prefixes of each other and full of zeros and
 //! 255s.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::ops::{Bound, ControlFlow, RangeBounds};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, RefUnwindSafe, UnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use lookaside::index::{Discard, Find, Scan, SharedDiscard, SharedStore, Store};
 use lookaside::{Config as TableConfig, Handle, Map, MapRef, OwnedMap, PageKind};
 use lookaside_art::index::Encode;
-use lookaside_art::{Config, OwnedTree, Tree};
+use lookaside_art::{Config, OwnedTree, Reader, Tree};
 use proptest::prelude::*;
 
 type Shared<T, K> = Tree<T, Handle<K, u64>>;
@@ -379,4 +381,46 @@ fn a_full_tree_panics_and_the_map_stays_as_it_was() {
     (0..filled / 2).for_each(|number| assert!(map.remove(&number).is_some()));
     assert!(map.insert(filled, 1).is_none());
     assert_eq!(map.pin().get(&filled), Some(&1));
+}
+
+/// A thread-local that looks into a map when its thread ends, after what the log keeps for the thread.
+#[test]
+fn a_thread_that_is_ending_is_logged() {
+    struct Last(Arc<Map<u64, u64, Shared<[u8; 8], u64>>>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            assert_eq!(self.0.get_with(&2, |number| *number), Some(2));
+        }
+    }
+    thread_local! {
+        static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+    }
+    let tree = Shared::<[u8; 8], u64>::with_config(&small()).unwrap();
+    let map = Arc::new(Map::with_index(tree, &TableConfig::with_size(1 << 16)).unwrap());
+    map.buffer().monitor(false);
+    map.view().access_log().sample_every(1);
+    (1..3).for_each(|number| drop(map.insert(number, number)));
+    let last = Last(Arc::clone(&map));
+    let ending = std::thread::spawn(move || {
+        // Made first, it ends last.
+        LAST.with(|kept| kept.replace(Some(last)));
+        LAST.with(|kept| kept.borrow().as_ref().and_then(|last| last.0.get_with(&1, |number| *number)))
+    });
+    assert_eq!(ending.join().unwrap(), Some(1));
+    let mut logged = map.view().access_log().drain();
+    logged.sort_unstable();
+    assert_eq!(logged, [1u64, 2].map(lookaside_art::encode::u64));
+}
+
+/// What a panic leaves whole may be used by who has caught it, with no word more.
+#[test]
+fn a_panic_leaves_trees_whole_if_it_does_values() {
+    fn whole<T: UnwindSafe + RefUnwindSafe>() {}
+    whole::<(Tree<[u8], u8>, Reader<'static, [u8], u8>, OwnedTree<[u8; 8], u8>)>();
+    whole::<Map<u64, u64, Shared<[u8; 8], u64>>>();
+    let tree = Tree::<[u8; 8], u64>::new().unwrap();
+    let reader = tree.pin();
+    (0..9u64).for_each(|number| assert!(reader.insert(&number.to_be_bytes(), number).unwrap().is_none()));
+    assert!(catch_unwind(|| reader.retain(|_, number| *number < 5 || panic!("on purpose"))).is_err());
+    assert_eq!(reader.iter().count(), 9);
 }

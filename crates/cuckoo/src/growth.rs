@@ -125,6 +125,14 @@ impl<L: Layout> Table<L> {
         }
     }
 
+    /// Whether growth goes on for long enough that [`Table::reserve`] can make room for so many entries more.
+    #[cfg(not(loom))]
+    pub(crate) fn may_reserve(&self, additional: usize) -> bool {
+        let Growth::Linear(linear) = &self.config.growth else { return false };
+        let most = linear.limit.saturating_mul(L::SLOTS) as f64 * linear.target_load;
+        (self.len().saturating_add(additional) as f64) < most
+    }
+
     /// Splits buckets because an insert found no free slot; false if there is no hope in trying again.
     pub(crate) fn make_room(&self, entries: &impl Entries, work: &mut Work) -> bool {
         let Growth::Linear(linear) = &self.config.growth else { return false };

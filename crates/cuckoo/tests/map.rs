@@ -3,6 +3,7 @@
 
 use std::collections::HashMap as Model;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::panic::{RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -426,7 +427,7 @@ fn any_number_of_keys_may_have_one_hash() {
 
 #[test]
 fn it_may_be_shared_and_sent_and_debugged() {
-    fn shared<T: Send + Sync>(_: &T) {}
+    fn shared<T: Send + Sync + UnwindSafe + RefUnwindSafe>(_: &T) {}
     let map: HashMap<String, Vec<u8>> = HashMap::default();
     shared(&map);
     let map = HashMap::builder().capacity(10).hasher(RandomState::new()).hashes(Hashes::Avalanching).build();
@@ -449,4 +450,33 @@ fn it_may_be_shared_and_sent_and_debugged() {
 #[should_panic(expected = "ask for fewer")]
 fn room_for_more_than_can_be() {
     drop(HashMap::<u64, u64>::with_capacity(usize::MAX));
+}
+
+/// Each bucket was split that there could be, which took minutes and all memory.
+#[test]
+fn room_for_more_than_can_come_is_refused_before_any_is_made() {
+    struct Boasting(u64, usize);
+    impl Iterator for Boasting {
+        type Item = (u64, u64);
+
+        fn next(&mut self) -> Option<Self::Item> {
+            self.0 = self.0.checked_sub(1)?;
+            Some((self.0, self.0))
+        }
+
+        fn size_hint(&self) -> (usize, Option<usize>) {
+            (self.1, None)
+        }
+    }
+    let map = HashMap::<u64, u64>::new();
+    let before = map.bytes();
+    for entries in [1 << 40, usize::MAX] {
+        let refused = catch_unwind(|| map.pin().reserve(entries));
+        let said = refused.unwrap_err().downcast::<String>().unwrap();
+        assert!(said.contains("ask for fewer"), "{said}");
+        // An iterator may say what it likes, and gives what it gives.
+        (&map).extend(Boasting(3, entries));
+        assert_eq!(map.len(), 3);
+    }
+    assert!(map.bytes() < before + (1 << 20), "{} bytes", map.bytes());
 }

@@ -26,6 +26,7 @@
 
 use std::cell::Cell;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -115,6 +116,10 @@ pub struct Buffer {
     pub(crate) collector: Collector<ThreadState>,
 }
 
+// It calls nothing that could panic in the middle of a change.
+impl UnwindSafe for Buffer {}
+impl RefUnwindSafe for Buffer {}
+
 impl Buffer {
     /// A buffer for one index. Its monitor is on.
     ///
@@ -124,7 +129,8 @@ impl Buffer {
         Buffer::for_indexes(config, 1)
     }
 
-    /// A buffer for up to so many indexes, 256 at most.
+    /// A buffer for up to so many indexes, 256 at most. A map that is dropped counts on: no more than so many ever
+    /// stand behind it.
     ///
     /// # Errors
     /// [`CreateError`]: no size that a table can have, no memory, or too many indexes.
@@ -154,7 +160,7 @@ impl Buffer {
         })
     }
 
-    /// A number for one more index.
+    /// A number for one more index. None is given twice.
     ///
     /// # Errors
     /// [`NoIdLeft`] if there are as many as the buffer was made for.

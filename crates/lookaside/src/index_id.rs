@@ -49,7 +49,12 @@ pub struct NoIdLeft(pub(crate) usize);
 
 impl fmt::Display for NoIdLeft {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "all {} numbers of this buffer are taken: make it with room for more indexes", self.0)
+        write!(
+            f,
+            "all {} numbers of this buffer are given away, and none comes back: make it with room for more indexes, or \
+             another",
+            self.0
+        )
     }
 }
 

@@ -280,7 +280,8 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
 
 /// A thread at a map, whose buffer it has pinned: what it has found stays until it is dropped or refreshed.
 ///
-/// Long-lived ones hold back the memory of what others remove: refresh them now and then.
+/// Long-lived ones hold back the memory of what others remove: refresh them now and then. One that is forgotten
+/// ([`std::mem::forget`]) does so for ever, also when the map has gone, and the table stays with it.
 pub struct MapRef<'m, K: 'static, V: 'static, I = RwLock<Ordered<K, V>>, S = RandomState> {
     map: &'m Map<K, V, I, S>,
     pinned: Pinned<'m>,

@@ -2,9 +2,12 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 
-use lookaside::{Found, Handle, Map, MapRef, OwnedMap, Pin, RandomState, Removed, RwLock, SharedBuffer};
+use lookaside::{
+    Buffer, Found, Front, Handle, Map, MapRef, OwnedMap, Pin, RandomState, Removed, RwLock, SharedBuffer,
+};
 
 type Index<K, V> = RwLock<BTreeSet<Handle<K, V>>>;
 type Shared<K, V> = Map<K, V, Index<K, V>>;
@@ -46,6 +49,22 @@ fn maps_and_what_was_taken_out_cross_threads_if_keys_and_values_do() {
     // Types of entries that the index knows nothing of.
     never!(Send: Map<Rc<u8>, u8, ()>, Map<u8, Cell<u8>, ()>, OwnedMap<Rc<u8>, u8, ()>);
     never!(Sync: Map<Rc<u8>, u8, ()>, Map<u8, Cell<u8>, ()>);
+}
+
+/// What a panic leaves whole may be used by who has caught it, with no word more.
+#[test]
+fn a_panic_leaves_maps_whole_if_it_does_keys_and_values() {
+    fn whole<T: UnwindSafe + RefUnwindSafe>() {}
+    whole::<Map<String, Vec<u8>>>();
+    whole::<MapRef<'static, String, Vec<u8>>>();
+    whole::<OwnedMap<String, Vec<u8>>>();
+    whole::<Shared<String, String>>();
+    whole::<Owned<String, String>>();
+    whole::<Removed<String, String>>();
+    whole::<(Buffer, SharedBuffer)>();
+    whole::<Front<&'static str>>();
+    never!(UnwindSafe: Map<Cell<u8>, u8>, MapRef<'static, u8, Cell<u8>>, OwnedMap<u8, Cell<u8>>);
+    never!(RefUnwindSafe: Map<u8, RefCell<u8>>, OwnedMap<RefCell<u8>, u8>);
 }
 
 #[test]

@@ -4,12 +4,14 @@
 //! Worth most under the address sanitizer.
 
 use std::borrow::Borrow;
+use std::cell::Cell;
 use std::collections::{BTreeSet, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 use crate::ledger::{Ledger, Record, one_line, quiet};
-use lookaside::{Handle, Map, OwnedMap, Removed, RwLock};
+use lookaside::{Handle, Map, Operation, OwnedMap, Removed, RwLock};
 
 /// Destructors run later, in the middle of other calls: their panics are nobody's there, and take no other value along.
 #[test]
@@ -52,6 +54,55 @@ impl Drop for Fragile {
         BROKEN.fetch_add(1, Relaxed);
         panic!("on purpose");
     }
+}
+
+/// Keys whose destructors panic from when they are told to until they have.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Brittle(u64);
+
+thread_local! {
+    static BREAKS: Cell<bool> = const { Cell::new(false) };
+}
+
+impl Drop for Brittle {
+    fn drop(&mut self) {
+        assert!(!BREAKS.replace(false), "on purpose");
+    }
+}
+
+/// Whatever a call was about to answer is dropped where dropping the key that it was given panics.
+#[test]
+fn a_key_that_panics_when_dropped_takes_no_answer_along() {
+    quiet();
+    let (value, other) = (Arc::new(7), Arc::new(8));
+    let map = Map::<Brittle, Arc<u64>>::with_config(&one_line()).unwrap();
+    map.insert(Brittle(1), Arc::clone(&value));
+    let lost = |call: &str, answer: &dyn Fn(Arc<u64>)| {
+        let before = Arc::strong_count(&value);
+        let new = Arc::clone(&value);
+        BREAKS.set(true);
+        assert!(catch_unwind(AssertUnwindSafe(|| answer(new))).is_err() && !BREAKS.get(), "{call}");
+        assert_eq!(Arc::strong_count(&value), before, "{call}");
+    };
+    lost("try_insert", &|new| drop(map.try_insert(Brittle(1), new)));
+    lost("compare_exchange", &|new| drop(map.compare_exchange(Brittle(1), &other, new)));
+    lost("compare_exchange of nothing", &|new| drop(map.compare_exchange(Brittle(2), &other, new)));
+    lost("get_or_insert_with", &|new| drop(map.get_or_insert_with(Brittle(1), || new)));
+    lost("get_or_try_insert_with", &|new| drop(map.get_or_try_insert_with(Brittle(2), || Err(new))));
+    lost("a reader's", &|new| drop(map.pin().get_or_try_insert_with(Brittle(2), || Err(new))));
+    lost("compute, abort", &|new| drop(map.compute(Brittle(1), |_| Operation::Abort(new))));
+    BREAKS.set(true);
+    let remove = || drop(map.compute(Brittle(1), |_| Operation::<_, ()>::Remove));
+    assert!(catch_unwind(AssertUnwindSafe(remove)).is_err());
+    drop(map);
+    assert_eq!(Arc::strong_count(&value), 1, "compute, remove");
+    let mut owned = OwnedMap::<Brittle, Arc<u64>>::with_config(&one_line()).unwrap();
+    owned.insert(Brittle(1), Arc::clone(&value));
+    BREAKS.set(true);
+    let insert = || drop(owned.try_insert(Brittle(1), Arc::clone(&value)));
+    assert!(catch_unwind(AssertUnwindSafe(insert)).is_err());
+    drop(owned);
+    assert_eq!(Arc::strong_count(&value), 1, "an owner's try_insert");
 }
 
 /// Two panics at once would end the process.

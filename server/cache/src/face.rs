@@ -3,15 +3,19 @@
 //! Each thread has a session of its own, made when it first comes; a thread of the cache's keeps the time and the
 //! house. Closures are called while the session is pinned: one that comes back to the cache gets another session for
 //! that.
+//!
+//! Rejected: *the `thread_local` crate* for the sessions: it panics once its own destructor has run on the thread, and
+//! a destructor that panics there ends the process.
 
 use std::cell::RefCell;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use thread_local::ThreadLocal;
+use atomics::reclaim::Collector;
 
 use crate::allocation::StoreError;
 use crate::cache::Cache as Engine;
@@ -40,7 +44,8 @@ pub struct Cache {
 /// What all handles share.
 struct Shared {
     engine: Engine,
-    sessions: ThreadLocal<RefCell<Session>>,
+    /// Of each thread one, also of one whose thread-locals are being destroyed. Nothing is retired here.
+    sessions: Collector<RefCell<Session>>,
     clock: Clock,
     stop: Arc<AtomicBool>,
     keeper: Option<JoinHandle<()>>,
@@ -109,7 +114,9 @@ impl Builder {
             .name("cache-keeper".into())
             .spawn(move || keep(&kept, housekeeper, clock, &stopped))
             .map_err(|error| CreateError::Thread(error.kind()))?;
-        let shared = Shared { engine, sessions: ThreadLocal::new(), clock, stop, keeper: Some(keeper) };
+        let making = engine.clone();
+        let sessions = Collector::with_locals(move || RefCell::new(making.session()));
+        let shared = Shared { engine, sessions, clock, stop, keeper: Some(keeper) };
         Ok(Cache { shared: Arc::new(shared) })
     }
 }
@@ -350,13 +357,15 @@ impl Cache {
         self.with(|session| session.delete(key))
     }
 
-    /// Deletes all values. It may wait for those who use the cache at this moment, so a closure that the cache has
-    /// called must not call it.
+    /// Deletes all values: none is found any more. They go one after the other, and until then [`Cache::len`] counts
+    /// them. It may wait for those who use the cache at this moment, so a closure that the cache has called must not
+    /// call it.
     pub fn clear(&self) {
         self.shared.engine.flush();
     }
 
-    /// Values in the cache; some that have expired and that nobody has noticed yet are among them.
+    /// Values in the cache; some that have expired or were [cleared](Cache::clear) and that nobody has noticed yet are
+    /// among them.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.engine.len()
@@ -385,12 +394,17 @@ impl Cache {
     /// Does something with this thread's session.
     fn with<T>(&self, work: impl FnOnce(&mut Session) -> T) -> T {
         let Shared { engine, sessions, .. } = &*self.shared;
-        match sessions.get_or(|| RefCell::new(engine.session())).try_borrow_mut() {
+        let mine = sessions.pin();
+        match mine.local().try_borrow_mut() {
             Ok(mut session) => work(&mut session),
             Err(_) => work(&mut engine.session()),
         }
     }
 }
+
+// A closure that panics leaves the cache whole.
+impl UnwindSafe for Cache {}
+impl RefUnwindSafe for Cache {}
 
 impl fmt::Debug for Cache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,5 +1,6 @@
 //! The cache as a program uses it.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -133,4 +134,41 @@ fn a_full_cache_evicts_unless_it_was_told_not_to() {
     assert!(keeping.contains_key(&0u32.to_be_bytes()));
     let small = Cache::builder(4 * MIB).largest_item(100).build().unwrap();
     assert_eq!(small.set(b"key", &[0; 100], None), Err(StoreError::TooLarge));
+}
+
+/// A value in a thread-local that uses the cache when its thread ends, after what the cache keeps for the thread.
+#[test]
+fn a_thread_that_is_ending_uses_the_cache() {
+    struct Last(Cache);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            let Last(cache) = self;
+            cache.set(b"last", b"words", None).unwrap();
+            assert!(cache.update(b"last", |old| (cache.get(b"last")? == old).then(|| old.to_vec())).unwrap());
+        }
+    }
+    thread_local! {
+        static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+    }
+    let cache = cache();
+    for _ in 0..3 {
+        cache.delete(b"last");
+        let last = Last(cache.clone());
+        let ending = thread::spawn(move || {
+            // Made first, it ends last.
+            LAST.with(|kept| kept.replace(Some(last)));
+            LAST.with(|kept| kept.borrow().as_ref().map(|last| last.0.set(b"first", b"words", None)))
+        });
+        assert_eq!(ending.join().unwrap(), Some(Ok(())));
+        assert_eq!(cache.get(b"last"), Some(b"words".to_vec()));
+    }
+}
+
+#[test]
+fn a_closure_that_panics_leaves_a_cache_that_answers() {
+    let cache = cache();
+    cache.set(b"key", b"value", None).unwrap();
+    assert!(std::panic::catch_unwind(|| cache.update(b"key", |_| panic!("on purpose"))).is_err());
+    assert_eq!(cache.get(b"key"), Some(b"value".to_vec()));
+    assert!(cache.update(b"key", |old| Some(old.to_vec())).unwrap());
 }

@@ -419,10 +419,14 @@ where
         self.core.table.clear(hasher, |at| unsafe { self.retire(self.core.entry(at)) });
     }
 
-    /// Makes room for so many entries more.
-    pub(super) fn reserve(&self, additional: usize) {
-        self.core.slab.reserve(additional);
-        self.core.table.reserve(additional, Publishing { core: self.core, new: None });
+    /// Makes room for so many entries more, if the index can ever have so many; whether it can.
+    pub(super) fn reserve(&self, additional: usize) -> bool {
+        let can = self.core.table.may_reserve(additional);
+        if can {
+            self.core.slab.reserve(additional);
+            self.core.table.reserve(additional, Publishing { core: self.core, new: None });
+        }
+        can
     }
 }
 

@@ -168,7 +168,10 @@ where
     }
 
     /// Makes room for so many entries more. Others go on meanwhile.
+    ///
+    /// # Panics
+    /// If the index can never have so many.
     pub fn reserve(&self, additional: usize) {
-        self.pinned.reserve(additional);
+        assert!(self.pinned.reserve(additional), "no room for {additional} entries more: ask for fewer");
     }
 }

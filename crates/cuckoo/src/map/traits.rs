@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::iter::{IntoIter, Iter};
 use super::{HashMap, HashMapRef};
@@ -55,7 +56,9 @@ where
         let mut pinned = self.pin();
         // In a map that has some, half of them may be there: as the standard library's.
         let least = entries.size_hint().0;
-        pinned.reserve(if pinned.is_empty() { least } else { least.div_ceil(2) });
+        let room = if pinned.is_empty() { least } else { least.div_ceil(2) };
+        // Of an iterator that says it has more than any map could, entries are taken as they come.
+        pinned.pinned.reserve(room);
         for (number, (key, value)) in entries.enumerate() {
             pinned.insert(key, value);
             // What was replaced is not to pile up.
@@ -118,6 +121,13 @@ where
     S: BuildHasher,
 {
 }
+
+// A panic in code of the user's, which the map calls, leaves the map whole: see its module. So who catches one sees
+// what keys, values and hasher have become by it, and nothing else.
+impl<K: UnwindSafe, V: UnwindSafe, S: UnwindSafe> UnwindSafe for HashMap<K, V, S> {}
+impl<K: RefUnwindSafe, V: RefUnwindSafe, S: RefUnwindSafe> RefUnwindSafe for HashMap<K, V, S> {}
+impl<K: RefUnwindSafe, V: RefUnwindSafe, S: RefUnwindSafe> UnwindSafe for HashMapRef<'_, K, V, S> {}
+impl<K: RefUnwindSafe, V: RefUnwindSafe, S: RefUnwindSafe> RefUnwindSafe for HashMapRef<'_, K, V, S> {}
 
 impl<K, V, S> IntoIterator for HashMap<K, V, S> {
     type Item = (K, V);

@@ -244,15 +244,9 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     {
         // Without the stripe at first: who finds the key there need not stop others.
         if let Some(current) = self.get(&key) {
-            return Err(Self::occupied(key, current, value));
+            return behind(key, Err(OccupiedError { current, not_inserted: value }));
         }
         self.insert_absent(key, value)
-    }
-
-    /// The key is dropped while there is no result yet, which would be lost if the key's destructor panicked.
-    fn occupied(key: K, current: &V, not_inserted: V) -> OccupiedError<'_, V> {
-        drop(key);
-        OccupiedError { current, not_inserted }
     }
 
     pub(super) fn insert_absent(&self, key: K, value: V) -> Result<&V, OccupiedError<'_, V>>
@@ -265,7 +259,7 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         if let Some(Current { found, .. }) = current {
             Self::keep(&write, current, hash);
             drop(write);
-            return Err(Self::occupied(key, found.value(), value));
+            return behind(key, Err(OccupiedError { current: found.value(), not_inserted: value }));
         }
         Ok(self.store_over(key, value, hash, write, None, |_| {}).0.value())
     }
@@ -316,15 +310,15 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
             if let Some(value) = self.get(&key) {
                 return Ok(value);
             }
-            let Some(_flight) = self.board(&key) else { continue };
+            let Some(flight) = self.board(&key) else { continue };
             // One may have landed between the look and the boarding.
             if let Some(value) = self.get(&key) {
                 return Ok(value);
             }
-            return Ok(match self.insert_absent(key, make()?) {
-                Ok(value) => value,
-                Err(OccupiedError { current, .. }) => current,
-            });
+            return match make() {
+                Ok(value) => Ok(self.insert_absent(key, value).unwrap_or_else(|occupied| occupied.current)),
+                Err(error) => behind((flight, key), Err(error)),
+            };
         }
     }
 
@@ -419,17 +413,13 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
                 Some(old) => Computed::Updated(old),
                 None => Computed::Inserted,
             },
-            // The key is dropped while there is no result yet, as in `occupied`.
             Operation::Remove => {
                 let old = current.and_then(|_| self.take_out(&key, hash, write));
-                drop(key);
-                old.map_or(Computed::Absent, Computed::Removed)
+                behind(key, old.map_or(Computed::Absent, Computed::Removed))
             }
             Operation::Abort(answer) => {
                 Self::keep(&write, current, hash);
-                drop(write);
-                drop(key);
-                Computed::Aborted(answer)
+                behind((write, key), Computed::Aborted(answer))
             }
         }
     }
@@ -486,10 +476,12 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
     {
         let hash = self.hash(&key);
         let (write, current) = self.write_and_look(hash, &key);
-        let Some(Current { found, .. }) = current else { return Err(Mismatch::Absent(new)) };
+        let Some(Current { found, .. }) = current else {
+            return behind((write, key), Err(Mismatch::Absent(new)));
+        };
         if self.within(|| found.value() != expected) {
             Self::keep(&write, current, hash);
-            return Err(Mismatch::Different(new));
+            return behind((write, key), Err(Mismatch::Different(new)));
         }
         // As in `replace`.
         let mut share = None;
@@ -508,6 +500,13 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> MapRef<'_, K, V, I, S> {
         drop(write);
         newest.or(old).map(Removed)
     }
+}
+
+/// The answer of a call, whose arguments and guards are dropped first, in their order: one that is dropped behind the
+/// answer, and panics, loses it without running its destructor.
+pub(super) fn behind<A, T>(arguments: A, answer: T) -> T {
+    drop(arguments);
+    answer
 }
 
 /// What a write has found.

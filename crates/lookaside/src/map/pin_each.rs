@@ -8,7 +8,7 @@ use equivalent::Equivalent;
 use super::Map;
 #[cfg(doc)]
 use super::MapRef;
-use super::compound::{Computed, Mismatch, OccupiedError, Operation};
+use super::compound::{Computed, Mismatch, OccupiedError, Operation, behind};
 use crate::entry::Removed;
 use crate::index::{Find, SharedDiscard, SharedStore};
 
@@ -84,14 +84,17 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
     {
         loop {
             if let Some(value) = self.get_with(&key, V::clone) {
-                return Ok(value);
+                return behind((key, make), Ok(value));
             }
-            let Some(_flight) = self.pin().board(&key) else { continue };
+            let Some(flight) = self.pin().board(&key) else { continue };
             // One may have landed between the look and the boarding.
             if let Some(value) = self.get_with(&key, V::clone) {
-                return Ok(value);
+                return behind((flight, key, make), Ok(value));
             }
-            let value = make()?;
+            let value = match make() {
+                Ok(value) => value,
+                Err(error) => return behind((flight, key), Err(error)),
+            };
             return Ok(match self.pin().insert_absent(key, value) {
                 Ok(value) => value.clone(),
                 Err(OccupiedError { current, .. }) => current.clone(),

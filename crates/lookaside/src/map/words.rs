@@ -6,6 +6,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::{Map, MapRef};
 use equivalent::Equivalent;
@@ -236,6 +237,20 @@ impl<K: Send + Sync, V: Send + Sync, I, S: BuildHasher> Map<K, V, I, S> {
         self.pin().clear();
     }
 }
+
+// A panic in code of the user's, which the map calls, leaves the map whole. So who catches one sees what keys, values,
+// index and hasher have become by it, and nothing else.
+impl<K, V, I, S> UnwindSafe for Map<K, V, I, S>
+where
+    K: RefUnwindSafe,
+    V: RefUnwindSafe,
+    I: UnwindSafe,
+    S: RefUnwindSafe,
+{
+}
+impl<K, V, I, S> RefUnwindSafe for Map<K, V, I, S> where Self: UnwindSafe {}
+impl<'m, K, V, I, S> UnwindSafe for MapRef<'m, K, V, I, S> where Map<K, V, I, S>: RefUnwindSafe {}
+impl<'m, K, V, I, S> RefUnwindSafe for MapRef<'m, K, V, I, S> where Map<K, V, I, S>: RefUnwindSafe {}
 
 impl<K, V, I, S> fmt::Debug for Map<K, V, I, S>
 where

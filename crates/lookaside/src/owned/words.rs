@@ -5,6 +5,7 @@
 
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
+use std::panic::{RefUnwindSafe, UnwindSafe};
 
 use super::OwnedMap;
 use equivalent::Equivalent;
@@ -294,6 +295,17 @@ where
         self.iter()
     }
 }
+
+// As a `Map`'s.
+impl<K, V, I, S> UnwindSafe for OwnedMap<K, V, I, S>
+where
+    K: RefUnwindSafe,
+    V: RefUnwindSafe,
+    I: UnwindSafe,
+    S: RefUnwindSafe,
+{
+}
+impl<K, V, I, S> RefUnwindSafe for OwnedMap<K, V, I, S> where Self: UnwindSafe {}
 
 impl<K, V, I, S> fmt::Debug for OwnedMap<K, V, I, S>
 where
