@@ -1,39 +1,40 @@
-//! A lock that readers need not take, as long as nobody writes: it leans towards them.
+//! A bias towards readers, for a lock that is shared: as long as nobody writes, readers need not take it.
 //!
 //! To take a lock shared and to give it back are two atomic exchanges of a word of all threads, whose line goes from
-//! core to core: where a search is short, two threads are no faster than one. So while the lock is *open*, a reader
-//! only says so in a slot of its thread. Who writes takes the lock as ever, closes it for those readers, and waits until
-//! all have left. That is dear, so a lock opens when a thousand readers in turn have taken it and nobody has written.
+//! core to core: where a search is short, two threads are no faster than one. So while the lock is *biased*, a reader
+//! only says so in a slot of its thread. Who writes takes the lock as ever, *revokes* the bias, and waits until all
+//! such readers have left. That is dear, so a lock is biased when a thousand readers in turn have taken it and nobody
+//! has written.
 //!
 //! ```text
 //!   reader:  slot = slot + 1                        writer:  take the lock alone
-//!            light barrier                                   if open: open = no
-//!            if open: read, slot = slot - 1                           heavy barrier
-//!            else: slot = slot - 1, take the lock                     wait for each slot to be none
-//!                  the 1024th of them: open = yes            write, give the lock back
+//!            light barrier                                   if biased: biased = no
+//!            if biased: read, slot = slot - 1                           heavy barrier
+//!            else: slot = slot - 1, take the lock                       wait for each slot to be none
+//!                  the 1024th of them: biased = yes          write, give the lock back
 //!                  read, give the lock back
 //! ```
 //!
 //! Claim: *while a writer writes, nobody reads who has not taken the lock.* A reader stores to its slot and then looks
-//! whether the lock is open; the writer closes it and then looks at the slots. Of the two looks one sees the other's
-//! store: that is what the barriers are for, as in [`reclaim`](crate::reclaim), step 2. If it is the writer's, it waits
-//! for the slot; and since the slot is left by a release, which its look acquires, all has been read by then. If it is
-//! the reader's, it finds the lock closed; or opened since, by who has the lock shared, so the writer has given it back.
-//! And *what a reader reads is what the last writer has left*: the store that opens is a release, behind the writer's by
-//! the lock, and the reader's look an acquire.
+//! for the bias; the writer revokes it and then looks at the slots. Of the two looks one sees the other's store: that
+//! is what the barriers are for, as in [`reclaim`](crate::reclaim), step 2. If it is the writer's, it waits for the
+//! slot; and since the slot is left by a release, which its look acquires, all has been read by then. If it is the
+//! reader's, it finds no bias; or one that was set since, by who has the lock shared, so the writer has given it back.
+//! And *what a reader reads is what the last writer has left*: the store that sets the bias is a release, behind the
+//! writer's by the lock, and the reader's look an acquire.
 //!
 //! Slots belong to the numbers of threads, of which no two that live have the same. A thread whose number is too high,
-//! or that has none because its thread-locals are being destroyed, takes the lock. A thread that reads already may read
-//! once more, whoever waits: the writer waits for its outer guard anyway. It must not wait for the lock then, which the
-//! writer has.
+//! or that has none, takes the lock: one that has pinned no [collector](crate::reclaim) yet, or whose thread-locals are
+//! being destroyed. A thread that reads already may read once more, whoever waits: the writer waits for its outer slot
+//! anyway. It must not wait for the lock then, which the writer has.
 //!
 //! # Rejected
 //!
-//! * *The table of readers of the paper*, one for all locks: threads that collide there take the lock, to enter it takes
-//!   an exchange, and a full fence.
-//! * *A [collector](crate::reclaim) for each lock*, whose guards say the same and more: with one thread, that took longer
+//! * *The table of readers of the paper*, one for all locks: threads that collide there take the lock, and to enter
+//!   takes an exchange and a full fence.
+//! * *A [collector](crate::reclaim) for each lock*, whose guards say the same and more: with one thread it took longer
 //!   than the lock.
-//! * *To be open from the start*, or at once again when somebody has written: every write would wait for the barrier.
+//! * *To be biased from the start*, or at once again when somebody has written: every write would wait for the barrier.
 //!
 //! # Literature
 //!
@@ -47,8 +48,8 @@ use crossbeam_utils::CachePadded;
 use crate::reclaim::Barrier;
 use crate::seam::{AtomicBool, AtomicU32, Ordering};
 
-/// Readers in turn that take a lock before it opens. A writer that closes it waits for a barrier and for those who
-/// read, some ten microseconds; each of these has waited for a tenth of one.
+/// Readers in turn that take a lock before it is biased. A writer that revokes that waits for a barrier, up to some
+/// microseconds, and for those who read.
 #[cfg(not(loom))]
 const READERS: u32 = 1024;
 #[cfg(loom)]
@@ -63,10 +64,10 @@ const THREADS: usize = 3;
 /// What stands beside a lock, so that readers need not take it: see the module.
 #[derive(Debug, Default)]
 pub struct Bias {
-    open: AtomicBool,
+    biased: AtomicBool,
     /// Who have taken the lock shared since it was had alone, more or less: two at once may count as one.
     taken: AtomicU32,
-    /// Made when it opens first: most locks never do.
+    /// Made when the lock is biased first: most never are.
     readers: OnceLock<Box<Readers>>,
 }
 
@@ -88,11 +89,11 @@ pub struct Reading<'b> {
 }
 
 impl Bias {
-    /// Closed.
+    /// None yet.
     #[cfg(not(loom))]
     #[must_use]
     pub const fn new() -> Bias {
-        Bias { open: AtomicBool::new(false), taken: AtomicU32::new(0), readers: OnceLock::new() }
+        Bias { biased: AtomicBool::new(false), taken: AtomicU32::new(0), readers: OnceLock::new() }
     }
 
     /// Begins to read what the lock guards, without it, until what is returned is dropped; `None` where the lock is
@@ -100,8 +101,8 @@ impl Bias {
     #[cfg(not(loom))]
     #[inline(always)]
     pub fn enter(&self) -> Option<Reading<'_>> {
-        // Only so that a closed one costs nothing.
-        if !self.is_open() {
+        // Only so that a lock without it costs nothing.
+        if !self.is_set() {
             return None;
         }
         self.enter_as(crate::reclaim::thread::current().number)
@@ -113,43 +114,43 @@ impl Bias {
         let readers = self.readers.get()?;
         let slot = &**readers.slots.get(number)?;
         let outer = slot.load(Ordering::Relaxed);
-        // Relaxed: by the barrier, who closes sees it.
+        // Relaxed: by the barrier, who revokes sees it.
         slot.store(outer + 1, Ordering::Relaxed);
         let reading = Reading { slot, outer, _here: PhantomData };
         // Pairs with the heavy one in `wait_for_readers`.
         readers.barrier.light();
-        // Acquire pairs with the release in `open`: what is read is what the last writer has left.
-        self.open.load(Ordering::Acquire).then_some(reading)
+        // Acquire pairs with the release in `set`: what is read is what the last writer has left.
+        self.biased.load(Ordering::Acquire).then_some(reading)
     }
 
-    /// Counts who has the lock shared, and opens it if it is time.
+    /// Counts who has the lock shared, and sets the bias if it is time.
     #[inline]
     pub fn count_shared(&self) {
         // Relaxed: a lost count is no harm.
         let taken = self.taken.load(Ordering::Relaxed) + 1;
         self.taken.store(taken, Ordering::Relaxed);
         if taken >= READERS {
-            self.open();
+            self.set();
         }
     }
 
     #[cold]
-    fn open(&self) {
+    fn set(&self) {
         self.readers.get_or_init(|| Readers::new(Barrier::of_this_process()));
         self.taken.store(0, Ordering::Relaxed);
         // The thread has a number from here on, if it can have one.
         #[cfg(not(loom))]
         let _ = crate::reclaim::thread::numbered();
         // Release pairs with the acquire in `enter_as`.
-        self.open.store(true, Ordering::Release);
+        self.biased.store(true, Ordering::Release);
     }
 
     /// Whether there may be readers who have not taken the lock.
     #[inline]
     #[must_use]
-    pub fn is_open(&self) -> bool {
+    pub fn is_set(&self) -> bool {
         // Relaxed: whoever has the lock alone sees what those who had it shared have done.
-        self.open.load(Ordering::Relaxed)
+        self.biased.load(Ordering::Relaxed)
     }
 
     /// By who has the lock alone, before anything is written: waits until nobody reads who has not taken it. Must not
@@ -158,21 +159,21 @@ impl Bias {
     /// # Panics
     /// If the system refuses the barrier, which it had granted: nobody can know who reads then.
     #[inline]
-    pub fn close(&self) {
+    pub fn revoke(&self) {
         self.taken.store(0, Ordering::Relaxed);
-        if self.is_open() {
+        if self.is_set() {
             self.wait_for_readers();
         }
     }
 
     #[cold]
     fn wait_for_readers(&self) {
-        let Readers { barrier, slots } = &**self.readers.get().expect("made before it opened");
+        let Readers { barrier, slots } = &**self.readers.get().expect("made before it was set");
         // Relaxed: by the barrier, who enters sees it.
-        self.open.store(false, Ordering::Relaxed);
+        self.biased.store(false, Ordering::Relaxed);
         if !barrier.heavy() {
-            // As it was: nothing has been written. Release as in `open`.
-            self.open.store(true, Ordering::Release);
+            // As it was: nothing has been written. Release as in `set`.
+            self.biased.store(true, Ordering::Release);
             panic!(
                 "the system refuses membarrier, which it granted before: allow it in the filter of system calls, or \
                  put that in force before this process has threads"
@@ -251,13 +252,13 @@ mod loom_tests {
     unsafe impl Sync for World {}
 
     impl World {
-        fn open(kind: Kind) -> Arc<World> {
-            let world = World::closed(kind);
-            world.bias.open();
+        fn biased(kind: Kind) -> Arc<World> {
+            let world = World::unbiased(kind);
+            world.bias.set();
             world
         }
 
-        fn closed(kind: Kind) -> Arc<World> {
+        fn unbiased(kind: Kind) -> Arc<World> {
             let bias = Bias::default();
             bias.readers.set(Readers::new(Barrier::of_kind(kind))).expect("the first");
             Arc::new(World { bias, lock: Mutex::new(()), value: UnsafeCell::new(0) })
@@ -279,7 +280,7 @@ mod loom_tests {
 
         fn write(&self) {
             let _locked = self.lock.lock();
-            self.bias.close();
+            self.bias.revoke();
             // SAFETY: as loom checks.
             self.value.with_mut(|value| unsafe { *value += 1 });
         }
@@ -294,7 +295,7 @@ mod loom_tests {
 
     fn one_reads_while_one_writes(kind: Kind) {
         check(3, move || {
-            let world = World::open(kind);
+            let world = World::biased(kind);
             let reader = {
                 let world = world.clone();
                 thread::spawn(move || (world.read(1), world.read(1)))
@@ -317,11 +318,11 @@ mod loom_tests {
         one_reads_while_one_writes(Kind::Missing);
     }
 
-    /// By who has taken the lock since, and not by who reads.
-    fn one_reads_what_another_opens(world: fn(Kind) -> Arc<World>) {
+    /// Biased by who has taken the lock since, and not by who reads.
+    fn one_reads_what_another_has_biased(world: fn(Kind) -> Arc<World>) {
         check(2, move || {
             let world = world(Kind::Fences);
-            let opener = {
+            let other = {
                 let world = world.clone();
                 thread::spawn(move || world.read(1))
             };
@@ -330,26 +331,26 @@ mod loom_tests {
                 thread::spawn(move || world.bias.enter_as(2).map(|_reading| world.look()))
             };
             world.write();
-            opener.join().unwrap();
+            other.join().unwrap();
             assert!(reader.join().unwrap().is_none_or(|value| value <= 1));
         });
     }
 
     #[test]
-    fn what_is_read_is_what_was_written_before_it_opened() {
-        one_reads_what_another_opens(World::closed);
+    fn what_is_read_is_what_was_written_before_it_was_biased() {
+        one_reads_what_another_has_biased(World::unbiased);
     }
 
     #[test]
-    fn what_is_read_is_what_was_written_before_it_opened_once_more() {
-        one_reads_what_another_opens(World::open);
+    fn what_is_read_is_what_was_written_before_it_was_biased_once_more() {
+        one_reads_what_another_has_biased(World::biased);
     }
 
-    /// The reader of one opens it again for the next.
+    /// The reader of one biases it again for the next.
     #[test]
-    fn what_is_opened_again_is_closed_again() {
+    fn what_is_biased_again_is_revoked_again() {
         check(3, || {
-            let world = World::open(Kind::Fences);
+            let world = World::biased(Kind::Fences);
             let reader = {
                 let world = world.clone();
                 thread::spawn(move || world.read(1))
@@ -401,7 +402,7 @@ mod tests {
 
         fn write(&self) {
             let _locked = self.lock.write();
-            self.bias.close();
+            self.bias.revoke();
             for word in &self.words {
                 word.store(word.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
             }
@@ -409,14 +410,14 @@ mod tests {
     }
 
     #[test]
-    fn it_opens_when_many_have_read_and_is_closed_by_who_writes() {
+    fn it_is_set_when_many_have_read_and_revoked_by_who_writes() {
         let world = World::default();
         for _ in 0..READERS {
             assert_eq!(world.read(), (0, false));
         }
         assert_eq!(world.read(), (0, true));
         world.write();
-        assert!(!world.bias.is_open());
+        assert!(!world.bias.is_set());
         (1..READERS).for_each(|_| assert_eq!(world.read(), (1, false)));
         world.write();
         assert_eq!(world.read(), (2, false), "the count begins anew");
@@ -425,11 +426,11 @@ mod tests {
     #[test]
     fn who_writes_waits_for_who_reads() {
         let world = World::default();
-        world.bias.open();
-        let guard = world.bias.enter().expect("it is open");
+        world.bias.set();
+        let guard = world.bias.enter().expect("it is biased");
         thread::scope(|scope| {
             let writer = scope.spawn(|| world.write());
-            while world.bias.is_open() {
+            while world.bias.is_set() {
                 thread::yield_now();
             }
             assert!(world.bias.enter().is_none(), "nobody comes in while somebody waits");
@@ -443,13 +444,13 @@ mod tests {
     fn where_the_barrier_is_refused_nothing_is_written() {
         let world = World::default();
         world.bias.readers.set(Readers::new(Barrier::of_kind(Kind::Refused))).expect("the first");
-        world.bias.open();
+        world.bias.set();
         let write = std::panic::AssertUnwindSafe(|| world.write());
         assert!(std::panic::catch_unwind(write).is_err());
         assert_eq!(world.read(), (0, true));
     }
 
-    /// Where it opens as soon as anybody reads.
+    /// Where it is biased as soon as anybody reads.
     #[test]
     fn nobody_sees_half_of_a_write() {
         const WRITES: u64 = 2_000;
@@ -460,7 +461,7 @@ mod tests {
                     begin.wait();
                     let mut before = 0;
                     while before < WRITES {
-                        let (now, _) = world.read_and(Bias::open);
+                        let (now, _) = world.read_and(Bias::set);
                         assert!(now >= before, "an old value came back");
                         before = now;
                     }

@@ -8,7 +8,7 @@
 //! |---|---|
 //! | the atomics, [`Mutex`], [`Condvar`], [`Arc`], [`fence`] and the hints | whatever is to be explored |
 //! | [`reclaim`] | memory that readers may still look at |
-//! | [`Bias`] | a lock that readers need not take, as long as nobody writes |
+//! | [`Bias`] | a lock that readers need not take as long as nobody writes |
 //! | [`counters!`] | counters that threads do not share, added up when they are read |
 //! | [`Within`] | which locks a thread holds while it runs its caller's code |
 //!

@@ -1,7 +1,7 @@
 //! A lock by which threads share an index that is for one owner: whoever searches shares it, whoever changes the index
 //! has it alone.
 //!
-//! It wraps parking_lot's, and leans towards who searches ([`Bias`]): where nobody has changed the index for a while, a
+//! It wraps parking_lot's, biased towards who searches ([`Bias`]): where nobody has changed the index for a while, a
 //! search writes to no line of other threads, nor does it wait for its loads to end before it begins. The standard
 //! library's will not do: a thread that has it shared may come to have it shared once more, by the comparison of keys,
 //! though a writer waits meanwhile.
@@ -69,7 +69,7 @@ impl<I> RwLock<I> {
     /// later, and does not allow it. A map's changes panic then as well, before anything is changed.
     pub fn write(&self) -> impl DerefMut<Target = I> {
         let guard = self.lock.write();
-        self.bias.close();
+        self.bias.revoke();
         guard
     }
 }
@@ -83,7 +83,7 @@ struct Shared<'l, I> {
 
 /// By what nobody changes an index meanwhile.
 enum By<'l, I> {
-    /// The lock leans towards who searches, and a writer waits for this to go.
+    /// The lock is biased, and a writer waits for this to go.
     Reading { _reading: Reading<'l> },
     /// The lock.
     Lock { _guard: RwLockReadGuard<'l, I> },
@@ -96,8 +96,8 @@ impl<I> Deref for Shared<'_, I> {
 
     #[inline(always)]
     fn deref(&self) -> &I {
-        // SAFETY: nobody has the index alone until this is dropped. By its slot or the lock: whoever changes the
-        // index has the lock and has closed its bias, behind which all slots were empty (`Bias`). By what this thread has
+        // SAFETY: nobody has the index alone until this is dropped. By its slot or the lock: whoever changes the index
+        // has the lock and has revoked its bias, behind which all slots were empty (`Bias`). By what this thread has
         // further up its stack: that is one of the two, and is dropped later.
         unsafe { &*self.lock.lock.data_ptr() }
     }
@@ -160,10 +160,10 @@ fn shared_in_time<I>(lock: &RwLock<I>) -> By<'_, I> {
 #[inline]
 fn exclusive<I>(lock: &RwLock<I>) -> (RwLockWriteGuard<'_, I>, Within) {
     let guard = lock.lock.try_write().unwrap_or_else(|| exclusive_in_time(lock));
-    if lock.bias.is_open() {
+    if lock.bias.is_set() {
         assert_unheld(lock);
     }
-    lock.bias.close();
+    lock.bias.revoke();
     (guard, Within::enter(lock, Hold::Exclusive))
 }
 
@@ -247,25 +247,25 @@ mod tests {
     use super::*;
     use crate::{Config, Map};
 
-    /// One that leans towards who searches.
-    fn leaning() -> RwLock<u64> {
+    /// A biased one.
+    fn biased() -> RwLock<u64> {
         let lock = RwLock::new(7);
-        while !lock.bias.is_open() {
+        while !lock.bias.is_set() {
             assert_eq!(*shared(&lock), 7);
         }
         lock
     }
 
-    /// Waits until another thread has closed it, and so has the lock.
+    /// Waits until another thread has revoked the bias, and so has the lock.
     fn wait_for_a_writer(lock: &RwLock<u64>) {
-        while lock.bias.is_open() {
+        while lock.bias.is_set() {
             thread::yield_now();
         }
     }
 
     #[test]
     fn who_searches_does_not_take_the_lock() {
-        let lock = leaning();
+        let lock = biased();
         let searched = searched(&lock);
         assert!(lock.lock.try_write().is_some());
         assert_eq!(*searched, 7);
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn a_search_within_a_search_goes_on_while_a_writer_waits() {
-        let lock = leaning();
+        let lock = biased();
         thread::scope(|scope| {
             let outer = searched(&lock);
             let writer = scope.spawn(|| *exclusive(&lock).0 == 7);
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_scan_within_a_search_holds_a_writer_back_and_a_search_within_a_scan_does() {
-        let lock = leaning();
+        let lock = biased();
         let outer = searched(&lock);
         let inner = shared(&lock);
         assert!(matches!(inner._by, By::Lock { .. }) && lock.lock.try_write().is_none());
@@ -305,12 +305,12 @@ mod tests {
 
     #[test]
     fn who_would_wait_for_himself_is_told() {
-        let lock = leaning();
+        let lock = biased();
         let told = |call: &dyn Fn()| catch_unwind(AssertUnwindSafe(call)).is_err();
         let outer = searched(&lock);
         assert!(told(&|| drop(exclusive(&lock))));
         drop(outer);
-        assert!(lock.bias.is_open(), "nothing was written");
+        assert!(lock.bias.is_set(), "nothing was written");
         let outer = exclusive(&lock);
         assert!(told(&|| drop(searched(&lock))) && told(&|| drop(shared(&lock))));
         assert!(told(&|| drop(exclusive(&lock))));
@@ -319,11 +319,11 @@ mod tests {
         assert_eq!(*exclusive(&lock).0, 7);
     }
 
-    /// The lock leans towards the readers between two writes: what was written is found from then on.
+    /// The lock is biased between two writes: what was written is found from then on.
     #[test]
     fn what_was_written_is_found_by_those_who_do_not_take_the_lock() {
         const KEYS: u64 = 60;
-        // Enough for the lock to open, and to be used so.
+        // Enough for the lock to be biased, and to be used so.
         const LOOKUPS: u64 = 3_000;
         let map = Map::with_index(RwLock::new(BTreeSet::new()), &Config::with_size(64)).expect("a table");
         let (written, looked_up) = (AtomicU64::new(0), AtomicU64::new(0));
