@@ -307,7 +307,7 @@ fn art_owned_found() -> u64 {
 /// Reads a request as the server does: as clients write it, or else finds its line, and parses that, and walks over
 /// the keys of a get.
 fn parsed(received: &[u8]) -> u64 {
-    if let Some((key, length)) = parse_plain_get(received) {
+    if let Some((key, _, length)) = parse_plain_get(received) {
         return (key.as_bytes().len() + length) as u64;
     }
     if let Some((_, length)) = parse_plain(received) {

@@ -39,9 +39,10 @@ pub(crate) fn check_plain(received: &[u8], line: &[u8]) {
     if let Some((request, length)) = parse_plain(received) {
         assert_eq!((Ok(request), length), (parse(line), line.len()), "{}", line.escape_ascii());
     }
-    if let Some((key, length)) = parse_plain_get(received) {
+    if let Some((key, with_cas, length)) = parse_plain_get(received) {
         let Ok(Request::Get(get)) = parse(line) else { panic!("no get: {}", line.escape_ascii()) };
-        assert!(!get.with_cas && get.keys.eq([key]) && length == line.len(), "{}", line.escape_ascii());
+        assert!(get.with_cas == with_cas && get.keys.eq([key]), "{}", line.escape_ascii());
+        assert_eq!(length, line.len());
     }
 }
 

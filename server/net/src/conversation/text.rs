@@ -70,8 +70,8 @@ impl<'d> Lines<'d> {
         if rest.is_empty() {
             return false;
         }
-        if let Some((key, length)) = parse_plain_get(rest) {
-            run.begin(length, key.as_bytes(), Getter::Classic { with_cas: false, is_last: true });
+        if let Some((key, with_cas, length)) = parse_plain_get(rest) {
+            run.begin(length, key.as_bytes(), Getter::Classic { with_cas, is_last: true });
             return true;
         }
         if let Some((request, length)) = self.lookups.next(rest) {

@@ -53,19 +53,24 @@ pub fn parse_plain(received: &[u8]) -> Option<(Request<'_>, usize)> {
     Some((request, line_length(received, behind)?))
 }
 
-/// The key of the `get` at the start of what was received, and the length of its line, if that has one key and is as
-/// clients write it, as [`parse_plain`] has it. Nearly all requests are such.
+/// The key of the `get` or `gets` at the start of what was received, whether it is `gets`, and the length of its line,
+/// if that has one key and is as clients write it, as [`parse_plain`] has it. Nearly all requests are such.
 ///
 /// ```
 /// # use lookaside_protocol::parse_plain_get;
-/// let (key, length) = parse_plain_get(b"get k\r\nget l\r\n").unwrap();
-/// assert_eq!((key.as_bytes(), length), (b"k".as_slice(), 7));
+/// let (key, with_cas, length) = parse_plain_get(b"get k\r\ngets l\r\n").unwrap();
+/// assert_eq!((key.as_bytes(), with_cas, length), (b"k".as_slice(), false, 7));
 /// assert_eq!(parse_plain_get(b"get k l\r\n"), None);
 /// ```
 #[inline(always)]
-pub fn parse_plain_get(received: &[u8]) -> Option<(Key<'_>, usize)> {
-    let (key, behind) = Key::split_plain(received.strip_prefix(b"get ")?)?;
-    Some((key, line_length(received, behind)?))
+pub fn parse_plain_get(received: &[u8]) -> Option<(Key<'_>, bool, usize)> {
+    let (rest, with_cas) = match received {
+        [b'g', b'e', b't', b' ', rest @ ..] => (rest, false),
+        [b'g', b'e', b't', b's', b' ', rest @ ..] => (rest, true),
+        _ => return None,
+    };
+    let (key, behind) = Key::split_plain(rest)?;
+    Some((key, with_cas, line_length(received, behind)?))
 }
 
 /// The length of a line of which this is left, if that is its end.
@@ -119,10 +124,10 @@ mod tests {
             ending in select(vec!["\r\n", "\n", "\r", "", " \r\n", "\r\r\n", "\r\nget k\r\n"]),
         ) {
             let received = format!("{name}{}{}{ending}", "k".repeat(long), parts.concat());
-            if let Some((key, length)) = parse_plain_get(received.as_bytes()) {
+            if let Some((key, with_cas, length)) = parse_plain_get(received.as_bytes()) {
                 let Line::Complete(line) = split_line(received.as_bytes()) else { panic!("no line") };
                 let Ok(Request::Get(mut request)) = parse(line) else { panic!("no get") };
-                prop_assert_eq!((request.keys.next(), request.with_cas, line.len()), (Some(key), false, length));
+                prop_assert_eq!((request.keys.next(), request.with_cas, line.len()), (Some(key), with_cas, length));
                 prop_assert!(request.keys.is_empty());
             }
         }
@@ -169,9 +174,11 @@ mod tests {
             assert!(parse_plain(line.as_bytes()).is_some(), "{line}");
         }
         for key in ["k", "seven77", "eight888", &"k".repeat(250)] {
-            let line = format!("get {key}\r\n");
-            let expected = (Key::new(key.as_bytes()).expect("a key"), line.len());
-            assert_eq!(parse_plain_get(line.as_bytes()), Some(expected));
+            for (name, with_cas) in [("get", false), ("gets", true)] {
+                let line = format!("{name} {key}\r\n");
+                let expected = (Key::new(key.as_bytes()).expect("a key"), with_cas, line.len());
+                assert_eq!(parse_plain_get(line.as_bytes()), Some(expected));
+            }
         }
     }
 }
