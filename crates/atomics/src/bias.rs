@@ -83,8 +83,6 @@ struct Readers {
 #[must_use = "others may write when it is dropped"]
 pub struct Reading<'b> {
     slot: &'b AtomicU32,
-    /// What the slot had before.
-    outer: u32,
     _here: PhantomData<*const ()>,
 }
 
@@ -113,10 +111,9 @@ impl Bias {
     fn enter_as(&self, number: usize) -> Option<Reading<'_>> {
         let readers = self.readers.get()?;
         let slot = &**readers.slots.get(number)?;
-        let outer = slot.load(Ordering::Relaxed);
-        // Relaxed: by the barrier, who revokes sees it.
-        slot.store(outer + 1, Ordering::Relaxed);
-        let reading = Reading { slot, outer, _here: PhantomData };
+        // Relaxed: by the barrier, who revokes sees it; nobody else stores there.
+        slot.store(slot.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let reading = Reading { slot, _here: PhantomData };
         // Pairs with the heavy one in `wait_for_readers`.
         readers.barrier.light();
         // Acquire pairs with the release in `set`: what is read is what the last writer has left.
@@ -193,7 +190,7 @@ impl Drop for Reading<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         // Release pairs with the acquire in `wait_for_readers`.
-        self.slot.store(self.outer, Ordering::Release);
+        self.slot.store(self.slot.load(Ordering::Relaxed) - 1, Ordering::Release);
     }
 }
 
@@ -382,11 +379,12 @@ mod tests {
     }
 
     impl World {
+        /// What is there, and whether the lock was not taken for it.
         fn read(&self) -> (u64, bool) {
             self.read_and(Bias::count_shared)
         }
 
-        /// What is there, and whether the lock was not taken for it; if it was, this was done with it.
+        /// The same; if the lock was taken, this was done with it.
         fn read_and(&self, with_the_lock: impl FnOnce(&Bias)) -> (u64, bool) {
             let guard = self.bias.enter();
             let locked = guard.is_none().then(|| {
@@ -436,6 +434,25 @@ mod tests {
             assert!(world.bias.enter().is_none(), "nobody comes in while somebody waits");
             assert!(world.lock.try_read().is_none() && !writer.is_finished());
             drop(guard);
+        });
+        assert_eq!(world.read(), (1, false));
+    }
+
+    #[test]
+    fn who_writes_waits_for_the_last_of_a_thread_in_whichever_order_they_go() {
+        let world = World::default();
+        world.bias.set();
+        let [first, second] = [(); 2].map(|()| world.bias.enter().expect("it is biased"));
+        thread::scope(|scope| {
+            let writer = scope.spawn(|| world.write());
+            while world.bias.is_set() {
+                thread::yield_now();
+            }
+            drop(first);
+            let slots = &world.bias.readers.get().expect("made").slots;
+            assert_eq!(slots.iter().map(|slot| slot.load(Ordering::Relaxed)).sum::<u32>(), 1);
+            assert!(!writer.is_finished());
+            drop(second);
         });
         assert_eq!(world.read(), (1, false));
     }

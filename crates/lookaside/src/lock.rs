@@ -65,11 +65,12 @@ impl<I> RwLock<I> {
     /// What it is around, for this thread alone, until what is returned is dropped. Waits for all others.
     ///
     /// # Panics
-    /// If the system refuses `membarrier` to a process that had it: by a filter of system calls that came into force
-    /// later, and does not allow it. A map's changes panic then as well, before anything is changed.
+    /// If this thread is searching the index: it would wait for itself. Or if the system refuses `membarrier` to a
+    /// process that had it: by a filter of system calls that came into force later, and does not allow it. A map's
+    /// changes panic then as well, before anything is changed.
     pub fn write(&self) -> impl DerefMut<Target = I> {
         let guard = self.lock.write();
-        self.bias.revoke();
+        revoke(self);
         guard
     }
 }
@@ -160,10 +161,7 @@ fn shared_in_time<I>(lock: &RwLock<I>) -> By<'_, I> {
 #[inline]
 fn exclusive<I>(lock: &RwLock<I>) -> (RwLockWriteGuard<'_, I>, Within) {
     let guard = lock.lock.try_write().unwrap_or_else(|| exclusive_in_time(lock));
-    if lock.bias.is_set() {
-        assert_unheld(lock);
-    }
-    lock.bias.revoke();
+    revoke(lock);
     (guard, Within::enter(lock, Hold::Exclusive))
 }
 
@@ -171,6 +169,15 @@ fn exclusive<I>(lock: &RwLock<I>) -> (RwLockWriteGuard<'_, I>, Within) {
 fn exclusive_in_time<I>(lock: &RwLock<I>) -> RwLockWriteGuard<'_, I> {
     assert_unheld(lock);
     lock.lock.write()
+}
+
+/// By who has the lock alone: waits for those who search without it.
+#[inline]
+fn revoke<I>(lock: &RwLock<I>) {
+    if lock.bias.is_set() {
+        assert_unheld(lock);
+    }
+    lock.bias.revoke();
 }
 
 fn assert_unheld<I>(lock: &RwLock<I>) {
@@ -308,7 +315,7 @@ mod tests {
         let lock = biased();
         let told = |call: &dyn Fn()| catch_unwind(AssertUnwindSafe(call)).is_err();
         let outer = searched(&lock);
-        assert!(told(&|| drop(exclusive(&lock))));
+        assert!(told(&|| drop(exclusive(&lock))) && told(&|| drop(lock.write())));
         drop(outer);
         assert!(lock.bias.is_set(), "nothing was written");
         let outer = exclusive(&lock);
