@@ -20,6 +20,8 @@ pub(crate) fn build() -> PathBuf {
         .args(["build", "--locked", "--release", "--bin", "lookaside-counts", "--manifest-path"])
         .arg(manifest);
     cargo.env("CARGO_PROFILE_RELEASE_LTO", "fat").env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1");
+    // Symbols are enough: valgrind reads lines anew for each program that it starts.
+    cargo.env("CARGO_PROFILE_RELEASE_DEBUG", "false");
     // What a sanitizer or another processor would have is not what is counted.
     output_of(
         cargo.env("CARGO_TARGET_DIR", &folder).env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS"),

@@ -122,12 +122,11 @@ fn experiments_of_the_laboratory_run_small() {
     assert!(ran.iter().all(|ran| ran.results.as_ref().is_some_and(|results| results.scale == Scale::Quick)));
 }
 
-/// They start this command as the server, and memcached beside it where that is installed.
-#[test]
-fn experiments_on_servers_run_small() {
+/// Small experiments on servers: they start this command as the server, and memcached beside it where that is installed.
+fn experiments_on_servers_run_small_of(is_meant: impl Fn(&Definition) -> bool, at_least: usize) {
     let definitions = catalogue().definitions().to_vec();
-    let servers: Vec<_> = definitions.into_iter().filter(is_on_servers).collect();
-    assert!(servers.len() >= 4, "{} definitions: some are missing", servers.len());
+    let servers: Vec<_> = definitions.into_iter().filter(is_on_servers).filter(is_meant).collect();
+    assert!(servers.len() >= at_least, "{} definitions: some are missing", servers.len());
     let ran = run_small(servers);
     check_and_say(&ran);
     for ran in &ran {
@@ -138,6 +137,21 @@ fn experiments_on_servers_run_small() {
         let is_measured = |metric: &str| metrics.iter().any(|name| metric.starts_with(name));
         assert!(ours.any(|row| is_measured(&row.metric)), "{}", ran.definition.name);
     }
+}
+
+/// For the longest part of their time these wait until something happens, and leave a core to the others.
+fn waits(definition: &Definition) -> bool {
+    ["server-pauses", "server-expiry"].contains(&&definition.kind[..])
+}
+
+#[test]
+fn experiments_on_servers_run_small() {
+    experiments_on_servers_run_small_of(|definition| !waits(definition), 4);
+}
+
+#[test]
+fn experiments_that_wait_for_servers_run_small() {
+    experiments_on_servers_run_small_of(waits, 3);
 }
 
 /// Beside foreign engines, those that are installed.
