@@ -34,7 +34,6 @@ use crate::layout::{Bucket, Layout, SlotCell};
 use crate::slot::{Location, Word};
 use crate::stash::Stash;
 use crate::table::{COUNTERS, Entries, MOST_SLOTS, Table};
-use crate::walks::take_out;
 
 /// The locations in a table: see [`Table::iter`].
 #[derive(Debug)]
@@ -100,7 +99,7 @@ impl<L: Layout> Locations<'_, L> {
         table.walks.visit(number, bucket, |told| {
             for (found, cell) in self.found.iter_mut().zip(table.buckets[bucket].slots()) {
                 let word = cell.load();
-                let is_new = !word.is_empty() && !take_out(told, word.location());
+                let is_new = !word.is_empty() && !told.remove(&word.location());
                 if is_new {
                     touch(cell);
                 }

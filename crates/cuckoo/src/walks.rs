@@ -1,4 +1,10 @@
 //! The walks that are going on ([`crate::walk`]), and who moves an entry past them: what was missed, what was told.
+//!
+//! A table that grows behind a walk moves half of what the walk has told, and each of these is looked for again when
+//! the walk comes to it. So what was told is ordered. Rejected: *a list*, with which a walk of a growing map took a time
+//! that went with the square of its length; *a hash table*, whose own growth the insert of somebody else would wait for.
+
+use std::collections::BTreeSet;
 
 use atomics::{AtomicUsize, Mutex, Ordering};
 
@@ -21,13 +27,7 @@ struct Progress {
     /// Moved from where the walk has yet to come to where it has been. Told at the end, wherever they are by then.
     missed: Vec<Location>,
     /// Now where the walk has yet to come, and told already, or among the missed.
-    told: Vec<Location>,
-}
-
-/// Takes it out, if it is there.
-pub(crate) fn take_out(list: &mut Vec<Location>, location: Location) -> bool {
-    let place = list.iter().position(|&other| other == location);
-    place.map(|at| list.swap_remove(at)).is_some()
+    told: BTreeSet<Location>,
 }
 
 impl Walks {
@@ -47,8 +47,8 @@ impl Walks {
     fn tell(&self, location: Location, from: usize, to: usize) {
         for walk in self.list.lock().iter_mut() {
             match (from < walk.next, to < walk.next) {
-                (true, false) => walk.told.push(location),
-                (false, true) if !take_out(&mut walk.told, location) => walk.missed.push(location),
+                (true, false) => _ = walk.told.insert(location),
+                (false, true) if !walk.told.remove(&location) => walk.missed.push(location),
                 _ => {}
             }
         }
@@ -58,13 +58,13 @@ impl Walks {
     pub(crate) fn register(&self) -> usize {
         let mut list = self.list.lock();
         let number = list.iter().map(|walk| walk.number + 1).max().unwrap_or(0);
-        list.push(Progress { number, next: 0, missed: Vec::new(), told: Vec::new() });
+        list.push(Progress { number, next: 0, missed: Vec::new(), told: BTreeSet::new() });
         self.active.fetch_add(1, Ordering::Relaxed);
         number
     }
 
     /// The walk comes to a bucket, which is locked. `look` is given what it has told already and finds there once more.
-    pub(crate) fn visit(&self, number: usize, bucket: usize, look: impl FnOnce(&mut Vec<Location>)) {
+    pub(crate) fn visit(&self, number: usize, bucket: usize, look: impl FnOnce(&mut BTreeSet<Location>)) {
         let mut list = self.list.lock();
         let walk =
             list.iter_mut().find(|walk| walk.number == number).expect("registered until it is dropped");
@@ -99,7 +99,7 @@ mod tests {
         let number = walks.register();
         let is_told_already = |bucket| {
             let mut is_told = false;
-            walks.visit(number, bucket, |told| is_told = take_out(told, location));
+            walks.visit(number, bucket, |told| is_told = told.remove(&location));
             is_told
         };
         assert!(!is_told_already(0));

@@ -6,6 +6,7 @@ use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 use std::panic::{RefUnwindSafe, UnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
 
 use lookaside_cuckoo::{Compute, Equivalent, HashMap, HashMapRef, Hashes, OccupiedError, Operation};
 use proptest::prelude::*;
@@ -479,4 +480,30 @@ fn room_for_more_than_can_come_is_refused_before_any_is_made() {
         assert_eq!(map.len(), 3);
     }
     assert!(map.bytes() < before + (1 << 20), "{} bytes", map.bytes());
+}
+
+/// A map that grows behind a walk moves what the walk has told, and it took a time that went with the square of that to
+/// go on: a walk of five million keys did not end.
+#[test]
+fn a_walk_ends_although_the_map_has_grown_behind_it() {
+    const BEFORE: usize = 50_000;
+    const AFTER: usize = 8 * BEFORE;
+    // Once is enough, for others use the machine.
+    let is_quick = |_| {
+        let map: HashMap<usize, usize> = (0..BEFORE).map(|key| (key, key)).collect();
+        let pinned = map.pin();
+        let mut walk = pinned.keys();
+        let mut told: Vec<_> = walk.by_ref().take(BEFORE / 10 * 9).copied().collect();
+        (BEFORE..AFTER).for_each(|key| assert_eq!(pinned.insert(key, key), None));
+        let began = Instant::now();
+        told.extend(walk.copied());
+        let (took, began) = (began.elapsed(), Instant::now());
+        assert_eq!(pinned.keys().count(), AFTER);
+        let whole = began.elapsed();
+        told.retain(|&key| key < BEFORE);
+        told.sort_unstable();
+        assert!(told.into_iter().eq(0..BEFORE));
+        took < 60 * whole
+    };
+    assert!((0..5).any(is_quick));
 }
