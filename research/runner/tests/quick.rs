@@ -122,7 +122,7 @@ fn experiments_of_the_laboratory_run_small() {
     assert!(ran.iter().all(|ran| ran.results.as_ref().is_some_and(|results| results.scale == Scale::Quick)));
 }
 
-/// Small experiments on servers: they start this command as the server, and memcached beside it where that is installed.
+/// Some of those on servers: they start this command as the server, and memcached beside it where that is installed.
 fn experiments_on_servers_run_small_of(is_meant: impl Fn(&Definition) -> bool, at_least: usize) {
     let definitions = catalogue().definitions().to_vec();
     let servers: Vec<_> = definitions.into_iter().filter(is_on_servers).filter(is_meant).collect();

@@ -69,7 +69,14 @@ fn a_log_that_reached_the_limit_of_files_ended_the_server() {
 fn a_process_id_was_removed_by_another_server() {
     let directory = tempfile::tempdir().expect("a directory");
     let file = directory.path().join("pid");
-    let start = || Serving::start(Command::new(PROGRAM).args(["-m", "8", "-P"]).arg(&file));
+    let id_in_file = || fs::read_to_string(&file).unwrap_or_default();
+    // It listens before it writes the file, and says what there is to say of it.
+    let start = || {
+        let server = Serving::start(Command::new(PROGRAM).args(["-m", "8", "-P"]).arg(&file));
+        let id = format!("{}\n", server.child.id());
+        wait_for("its process id in the file", || (id_in_file() == id).then_some(()));
+        server
+    };
     let ends = |mut server: Serving| {
         kill_process(Pid::from_child(&server.child), Signal::TERM).expect("it runs");
         assert_eq!(server.child.wait().expect("it is our child").code(), Some(0));
@@ -77,9 +84,10 @@ fn a_process_id_was_removed_by_another_server() {
     let (first, second) = (start(), start());
     let told =
         format!("{} has the process id of another one, which runs: {}", file.display(), first.child.id());
-    assert!(first.log().is_empty() && second.log().contains(&told), "{}", second.log());
+    wait_for("what it says of that", || second.log().contains(&told).then_some(()));
+    assert_eq!(first.log(), "");
     ends(first);
-    assert_eq!(fs::read_to_string(&file).expect("it stays"), format!("{}\n", second.child.id()));
+    assert_eq!(id_in_file(), format!("{}\n", second.child.id()), "it stays");
     ends(second);
     assert!(!file.exists());
     // One of a server that was killed is nothing to speak of.
