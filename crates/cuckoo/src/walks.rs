@@ -1,8 +1,9 @@
 //! The walks that are going on ([`crate::walk`]), and who moves an entry past them: what was missed, what was told.
 //!
 //! A table that grows behind a walk moves half of what the walk has told, and each of these is looked for again when
-//! the walk comes to it. So what was told is ordered. Rejected: *a list*, with which a walk of a growing map took a time
-//! that went with the square of its length; *a hash table*, whose own growth the insert of somebody else would wait for.
+//! the walk comes to it. So what was told is ordered. Rejected: *a list*, with which a walk of a growing map took a
+//! time that went with the square of its length; *a hash table*, whose own growth the insert of somebody else would
+//! wait for.
 
 use std::collections::BTreeSet;
 
