@@ -123,7 +123,7 @@ fn experiments_of_the_laboratory_run_small() {
 }
 
 /// Some of those on servers: they start this command as the server, and memcached beside it where that is installed.
-fn experiments_on_servers_run_small_of(is_meant: impl Fn(&Definition) -> bool, at_least: usize) {
+fn those_on_servers_run_small(is_meant: impl Fn(&Definition) -> bool, at_least: usize) {
     let definitions = catalogue().definitions().to_vec();
     let servers: Vec<_> = definitions.into_iter().filter(is_on_servers).filter(is_meant).collect();
     assert!(servers.len() >= at_least, "{} definitions: some are missing", servers.len());
@@ -146,12 +146,12 @@ fn waits(definition: &Definition) -> bool {
 
 #[test]
 fn experiments_on_servers_run_small() {
-    experiments_on_servers_run_small_of(|definition| !waits(definition), 4);
+    those_on_servers_run_small(|definition| !waits(definition), 4);
 }
 
 #[test]
 fn experiments_that_wait_for_servers_run_small() {
-    experiments_on_servers_run_small_of(waits, 3);
+    those_on_servers_run_small(waits, 3);
 }
 
 /// Beside foreign engines, those that are installed.
